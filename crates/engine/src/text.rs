@@ -1,1 +1,194 @@
-//! Text from servers, files and processes: made safe to show ([`display`], row 28) and free of secrets ([`Scrubber`], row 16).
+//! Text from servers, files and processes: made safe to show ([`display`], security row 28) and free of secrets
+//! ([`Scrubber`], row 16, B45). It does not decide what is shown where.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use base64::Engine as _;
+
+/// A run of combining marks longer than this is cut off with a visible mark: stacked marks can cover other lines.
+const COMBINING_RUN: usize = 8;
+
+/// A character that would act on the text around it, or hide, instead of being seen.
+fn is_deceptive(c: char) -> bool {
+    matches!(c,
+        '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' // C0 and C1 but tab and line feed
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}' // tags and variation selectors
+    )
+}
+
+fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+}
+
+/// Makes every control, bidi, zero-width and tag character visible as `⟨U+202E⟩`. Line feeds and tabs stay.
+pub fn display(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut combining = 0;
+    for c in text.chars() {
+        combining = if is_combining(c) { combining + 1 } else { 0 };
+        if is_deceptive(c) || combining > COMBINING_RUN {
+            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// [`display`] for a place of one line: line feeds and tabs are made visible too.
+pub fn display_line(text: &str) -> String {
+    display(text).replace('\n', "⟨U+000A⟩").replace('\t', "⟨U+0009⟩")
+}
+
+/// [`display`], cut after `limit` characters of the original with an ellipsis.
+pub fn display_capped(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => display(&text[..end]) + "…",
+        None => display(text),
+    }
+}
+
+/// Text for a model: the same characters are removed instead of shown (B23), then it is cut after `limit` characters.
+pub fn for_model(text: &str, limit: usize) -> String {
+    text.chars().filter(|c| !is_deceptive(*c)).take(limit).collect()
+}
+
+/// Values shorter than this are not hidden: "1" or "true" would blank out half of every log.
+const SECRET_MIN_BYTES: usize = 6;
+/// What stands where a secret stood.
+const HIDDEN: &str = "•••";
+
+/// The live secret values of the app: expanded variables, header values, secret-looking `env` values. Everything that is
+/// logged or shown outside its own field passes through [`Scrubber::scrub`]. Cheap to clone; all clones share one list.
+#[derive(Clone, Default)]
+pub struct Scrubber {
+    values: Arc<RwLock<BTreeSet<Secret>>>,
+}
+
+/// Ordered by length, longest first, so that a value that contains another is hidden whole.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Secret(std::cmp::Reverse<usize>, String);
+
+impl std::fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scrubber")
+    }
+}
+
+impl Scrubber {
+    /// Adds values, each also in the forms it often appears in: base64, URL-encoded, JSON-escaped, and line by line.
+    pub fn add<S: AsRef<str>>(&self, values: impl IntoIterator<Item = S>) {
+        let mut known = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        for value in values {
+            let value = value.as_ref();
+            let mut forms = vec![value.to_string()];
+            forms.extend(value.lines().map(|line| line.trim().to_string()));
+            // "Bearer TOKEN" is one header value, but the token alone is what leaks.
+            forms.extend(value.split_whitespace().filter(|word| word.len() >= 8 && *word != value).map(str::to_string));
+            forms.push(base64::engine::general_purpose::STANDARD.encode(value));
+            forms.push(base64::engine::general_purpose::STANDARD_NO_PAD.encode(value));
+            forms.push(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value));
+            forms.push(url::form_urlencoded::byte_serialize(value.as_bytes()).collect());
+            forms.push(serde_json::to_string(value).unwrap_or_default().trim_matches('"').to_string());
+            if value.len() >= SECRET_MIN_BYTES {
+                known.extend(
+                    forms.into_iter().filter(|f| f.len() >= SECRET_MIN_BYTES).map(|f| Secret(std::cmp::Reverse(f.len()), f)),
+                );
+            }
+        }
+    }
+
+    /// The text with every known value replaced by `•••`.
+    pub fn scrub(&self, text: &str) -> String {
+        let known = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let mut out = std::borrow::Cow::Borrowed(text);
+        for Secret(_, value) in known.iter() {
+            if out.contains(value.as_str()) {
+                out = out.replace(value.as_str(), HIDDEN).into();
+            }
+        }
+        out.into_owned()
+    }
+
+    /// [`scrub`](Self::scrub), then [`display`]: how a server's words reach a log or a message.
+    pub fn show(&self, text: &str) -> String {
+        display(&self.scrub(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Security row 28.
+    #[test]
+    fn row28_deceptive_characters_become_visible() {
+        for (raw, shown) in [
+            ("plain äö 漢字 🦀", "plain äö 漢字 🦀"),
+            ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+            ("\u{1b}[31mred", "⟨U+001B⟩[31mred"),
+            ("\u{1b}]52;c;aGk=\u{7}", "⟨U+001B⟩]52;c;aGk=⟨U+0007⟩"),
+            ("a\u{202e}b", "a⟨U+202E⟩b"),
+            ("a\u{2066}b\u{2069}", "a⟨U+2066⟩b⟨U+2069⟩"),
+            ("zero\u{200b}width\u{feff}", "zero⟨U+200B⟩width⟨U+FEFF⟩"),
+            ("tag\u{e0041}", "tag⟨U+E0041⟩"),
+            ("line\u{2028}sep", "line⟨U+2028⟩sep"),
+            ("c1\u{9b}", "c1⟨U+009B⟩"),
+            ("cr\rback", "cr⟨U+000D⟩back"),
+            ("vs\u{fe0f}", "vs⟨U+FE0F⟩"),
+        ] {
+            assert_eq!(display(raw), shown);
+        }
+    }
+
+    #[test]
+    fn row28_a_stack_of_combining_marks_ends() {
+        let raw = format!("a{}", "\u{301}".repeat(20));
+        assert_eq!(display(&raw), format!("a{}{}", "\u{301}".repeat(8), "⟨U+0301⟩".repeat(12)));
+    }
+
+    #[test]
+    fn one_line_places_show_line_breaks() {
+        assert_eq!(display_line("a\nb\tc"), "a⟨U+000A⟩b⟨U+0009⟩c");
+    }
+
+    #[test]
+    fn b23_models_get_the_text_without_them() {
+        assert_eq!(for_model("a\u{202e}b\u{200b}c and more", 5), "abc a");
+        assert_eq!(display_capped("abcdef", 3), "abc…");
+        assert_eq!(display_capped("abc", 3), "abc");
+    }
+
+    /// Security row 16: a value is hidden in every form it usually leaks in.
+    #[test]
+    fn row16_secrets_are_hidden_in_all_their_forms() {
+        let scrubber = Scrubber::default();
+        scrubber.add(["Bearer s3cr3t/token+1", "line one\nline \"two\"", "short"]);
+        for leaked in [
+            "Authorization: Bearer s3cr3t/token+1",
+            "token=s3cr3t/token+1",
+            "QmVhcmVyIHMzY3IzdC90b2tlbisx",
+            "q=Bearer+s3cr3t%2Ftoken%2B1",
+            "log: line one",
+            r#"{"v":"line one\nline \"two\""}"#,
+        ] {
+            let shown = scrubber.scrub(leaked);
+            assert!(shown.contains("•••"), "{leaked} → {shown}");
+            assert!(!shown.contains("s3cr3t") && !shown.contains("line one"), "{leaked} → {shown}");
+        }
+        assert_eq!(scrubber.scrub("short words stay"), "short words stay");
+    }
+
+    #[test]
+    fn row16_the_longest_value_wins() {
+        let scrubber = Scrubber::default();
+        scrubber.add(["abcdef", "abcdef-ghijkl"]);
+        assert_eq!(scrubber.scrub("x abcdef-ghijkl y abcdef"), "x ••• y •••");
+        assert_eq!(format!("{scrubber:?}"), "Scrubber");
+    }
+}
