@@ -7,8 +7,11 @@
 pub mod environment;
 pub mod local;
 pub mod process;
+mod surroundings;
 
 use std::path::PathBuf;
+
+pub use surroundings::SurroundingsError;
 
 /// Which machine: `local`, later `wsl:NAME` or `ssh:HOST`. Part of every server's identity (row 36).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,111 @@
+//! What the programs hand to the engine of the real world: the home folder, the data folder, the environment, and
+//! how to start the process supervisor. Only programs call this; the engine and its tests make their own
+//! [`Surroundings`].
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::Surroundings;
+use super::environment::Environment;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SurroundingsError {
+    #[error("MEWORK_HOME is set to {0:?}, which is not an absolute path. Set it to one, or unset it.")]
+    HomeNotAbsolute(PathBuf),
+    #[error("The home folder is not known: neither HOME nor the user database names one. Set HOME.")]
+    NoHome,
+    #[error("This program cannot find its own file: {0}.")]
+    NoProgram(std::io::Error),
+}
+
+impl Surroundings {
+    /// Those of this process. `environment` is usually [`Environment::of_process`], or what the login shell exports (B47).
+    pub fn of_process(environment: Environment) -> Result<Self, SurroundingsError> {
+        let own = Environment::of_process();
+        let (home, data) = folders(&own, std::env::home_dir())?;
+        Ok(Self { home, data, environment, supervisor: supervisor()? })
+    }
+}
+
+/// The home folder and the data folder (B46). `MEWORK_HOME` stands in for the home folder and everything the product
+/// keeps below it, so that a test or a second setup shares nothing with the real one.
+fn folders(own: &Environment, home: Option<PathBuf>) -> Result<(PathBuf, PathBuf), SurroundingsError> {
+    let absolute = |name: &str| own.get(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    if let Some(chosen) = own.get("MEWORK_HOME").filter(|v| !v.is_empty()) {
+        let chosen = PathBuf::from(chosen);
+        if !chosen.is_absolute() {
+            return Err(SurroundingsError::HomeNotAbsolute(chosen));
+        }
+        let data = below(&chosen);
+        return Ok((chosen, data));
+    }
+    let home = home.filter(|h| h.is_absolute()).ok_or(SurroundingsError::NoHome)?;
+    let data = if cfg!(windows) {
+        absolute("LOCALAPPDATA").map(|d| d.join("Mework"))
+    } else if cfg!(target_os = "macos") {
+        None
+    } else {
+        // The XDG base directory specification: a relative value counts as unset.
+        absolute("XDG_DATA_HOME").map(|d| d.join("mework"))
+    };
+    let data = data.unwrap_or_else(|| below(&home));
+    Ok((home, data))
+}
+
+fn below(home: &Path) -> PathBuf {
+    if cfg!(windows) {
+        home.join("AppData").join("Local").join("Mework")
+    } else if cfg!(target_os = "macos") {
+        home.join("Library").join("Application Support").join("Mework")
+    } else {
+        home.join(".local").join("share").join("mework")
+    }
+}
+
+/// This program again. On Linux through `/proc`, which still names the right file after an update replaced it.
+fn supervisor() -> Result<Vec<OsString>, SurroundingsError> {
+    let program = if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe().map_err(SurroundingsError::NoProgram)?
+    };
+    Ok(vec![program.into_os_string()])
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn of(own: &[(&str, &str)], home: Option<&str>) -> Result<(String, String), String> {
+        folders(&own.iter().copied().collect(), home.map(PathBuf::from))
+            .map(|(h, d)| (h.display().to_string(), d.display().to_string()))
+            .map_err(|e| e.to_string())
+    }
+    fn found(home: &str, data: &str) -> Result<(String, String), String> {
+        Ok((home.into(), data.into()))
+    }
+
+    #[test]
+    fn b46_data_lives_in_the_platforms_data_folder() {
+        assert_eq!(of(&[], Some("/home/a")), found("/home/a", "/home/a/.local/share/mework"));
+        assert_eq!(of(&[("XDG_DATA_HOME", "/data")], Some("/home/a")), found("/home/a", "/data/mework"));
+        assert_eq!(of(&[("XDG_DATA_HOME", "data")], Some("/home/a")), found("/home/a", "/home/a/.local/share/mework"));
+    }
+
+    #[test]
+    fn mework_home_stands_in_for_the_home_and_all_that_lies_below() {
+        let own = [("MEWORK_HOME", "/tmp/h"), ("XDG_DATA_HOME", "/data")];
+        assert_eq!(of(&own, Some("/home/a")), found("/tmp/h", "/tmp/h/.local/share/mework"));
+        assert_eq!(of(&[("MEWORK_HOME", "")], Some("/home/a")), found("/home/a", "/home/a/.local/share/mework"));
+        assert_eq!(
+            of(&[("MEWORK_HOME", "h")], Some("/home/a")),
+            Err("MEWORK_HOME is set to \"h\", which is not an absolute path. Set it to one, or unset it.".into())
+        );
+    }
+
+    #[test]
+    fn without_a_home_it_says_so() {
+        assert_eq!(of(&[], None), Err(SurroundingsError::NoHome.to_string()));
+        assert_eq!(of(&[], Some("relative")), Err(SurroundingsError::NoHome.to_string()));
+    }
+}
