@@ -1,1 +1,23 @@
-fn main(){}
+//! The program `mework`: the command line, and `serve`, the same app in a browser.
+//!
+//! In reading order:
+//! - [`args`]: what may be written on the command line
+//! - [`sample_server`]: a real MCP server to try things with
+//!
+//! It owns words for a terminal, exit codes, and the loopback server. What servers are and do is the engine's.
+
+mod args;
+mod sample_server;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Some(Command::SampleServer) => sample_server::run(),
+        Some(Command::Serve(_) | Command::Mcp(_) | Command::Doctor(_)) | None => ExitCode::FAILURE,
+    }
+}
