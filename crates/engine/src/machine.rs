@@ -5,8 +5,10 @@
 //! It does not know what an `mcp.json` means, nor MCP.
 
 pub mod environment;
+mod files;
 pub mod local;
 pub mod process;
+pub mod resolve;
 mod surroundings;
 
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! This computer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::environment::Environment;
 use super::process::{Process, Program, ResolveError, SpawnError, Spec};
-use super::{FileRead, Surroundings, WriteError};
+use super::{FileRead, Surroundings, WriteError, files, process, resolve};
 
 #[derive(Debug)]
 pub struct Local {
@@ -21,25 +21,39 @@ impl Local {
     pub fn environment(&self) -> &Environment {
         &self.surroundings.environment
     }
-    pub async fn read(&self, _path: &Path, _limit: usize, _within: Option<&Path>) -> FileRead {
-        todo!()
+    pub async fn read(&self, path: &Path, limit: usize, within: Option<&Path>) -> FileRead {
+        let (path, within) = owned(path, within);
+        match tokio::task::spawn_blocking(move || files::read(&path, limit, within.as_deref())).await {
+            Ok(read) => read,
+            Err(e) => FileRead::Failed(e.to_string()),
+        }
     }
-    pub async fn write(
-        &self,
-        _path: &Path,
-        _expected: Option<&[u8]>,
-        _new: &[u8],
-        _within: Option<&Path>,
-    ) -> Result<(), WriteError> {
-        todo!()
+    /// A file that did not exist is private (0600, its new folders 0700) below the home folder when no workspace holds
+    /// it, and otherwise like any file the person makes: a workspace's file may be shared and committed.
+    pub async fn write(&self, path: &Path, expected: Option<&[u8]>, new: &[u8], within: Option<&Path>) -> Result<(), WriteError> {
+        let new_file = if within.is_none() && path.starts_with(&self.surroundings.home) {
+            files::NewFile::Private
+        } else {
+            files::NewFile::Shared
+        };
+        let shown = path.to_path_buf();
+        let (path, within) = owned(path, within);
+        let (expected, new) = (expected.map(<[u8]>::to_vec), new.to_vec());
+        tokio::task::spawn_blocking(move || files::write(&path, expected.as_deref(), &new, within.as_deref(), new_file))
+            .await
+            .unwrap_or_else(|e| Err(WriteError::Io { path: shown, source: std::io::Error::other(e) }))
     }
-    pub async fn is_dir(&self, _path: &Path) -> bool {
-        todo!()
+    pub async fn is_dir(&self, path: &Path) -> bool {
+        tokio::fs::metadata(path).await.is_ok_and(|m| m.is_dir())
     }
-    pub fn resolve(&self, _command: &str, _cwd: &Path, _env: &Environment) -> Result<Program, ResolveError> {
-        todo!()
+    pub fn resolve(&self, command: &str, cwd: &Path, env: &Environment) -> Result<Program, ResolveError> {
+        resolve::resolve(command, cwd, env)
     }
-    pub async fn spawn(&self, _spec: Spec) -> Result<Process, SpawnError> {
-        todo!()
+    pub async fn spawn(&self, spec: Spec) -> Result<Process, SpawnError> {
+        process::spawn(&self.surroundings, spec).await
     }
+}
+
+fn owned(path: &Path, within: Option<&Path>) -> (PathBuf, Option<PathBuf>) {
+    (path.to_path_buf(), within.map(Path::to_path_buf))
 }

@@ -115,3 +115,7 @@ impl Handle {
         todo!()
     }
 }
+
+pub(super) async fn spawn(_surroundings: &super::Surroundings, _spec: Spec) -> Result<Process, SpawnError> {
+    todo!()
+}
