@@ -1,1 +1,204 @@
+//! What is kept between runs: one SQLite database in the data folder (B46). Several processes may have it open at once
+//! (the window and the command line); each sees what the others wrote, and [`Store::changed_by_others`] says when to look.
 //!
+//! It keeps and finds rows. What they mean, who may change them and who is told is decided above.
+
+mod consents;
+mod conversations;
+mod leases;
+mod schema;
+mod transcript;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OpenFlags};
+
+pub use consents::ConsentRow;
+pub use conversations::{ConversationRow, Counts, WorkspaceRow};
+pub use leases::{Holder, Lease};
+pub use transcript::EntryRow;
+
+/// Another process may hold the write lock this long before a write fails.
+const BUSY: Duration = Duration::from_secs(10);
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(
+        "{path} was written by a newer version of Mework (its format is {found}, this version knows {known}). Start the newer version, or set MEWORK_HOME to use another folder"
+    )]
+    Newer { path: PathBuf, found: u32, known: u32 },
+    #[error("{path} cannot be used: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the database failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("a row of the database cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the database is closed")]
+    Closed,
+}
+
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// The database, on a thread of its own, so that no write ever holds up a server's messages. Jobs run one after another.
+pub struct Store {
+    jobs: mpsc::Sender<Job>,
+    process: leases::Process,
+}
+
+/// What opening found that a person should know.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// A damaged database was set aside here, and a new one was begun.
+    pub set_aside: Option<PathBuf>,
+    /// The database was brought to the current format; the old one is kept here.
+    pub migrated: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the database in `data`, creating what is missing: folders 0700, files 0600 (security row 42).
+    /// `client` is who this process says it is.
+    pub async fn open(data: &Path, client: &str) -> Result<(Self, Opened)> {
+        let (data, client) = (data.to_owned(), client.to_owned());
+        tokio::task::spawn_blocking(move || Self::open_blocking(&data, &client, schema::MIGRATIONS))
+            .await
+            .map_err(|_| StoreError::Closed)?
+    }
+
+    fn open_blocking(data: &Path, client: &str, migrations: &[&str]) -> Result<(Self, Opened)> {
+        private_dir(data)?;
+        let (mut connection, opened) = {
+            // One process at a time looks, migrates or sets aside.
+            let lock = private_file(&data.join("mework.lock"))?;
+            lock.lock().map_err(|source| StoreError::Io { path: data.join("mework.lock"), source })?;
+            schema::open(&data.join("mework.db"), migrations)?
+        };
+        let process = leases::Process::register(&mut connection, data, client)?;
+        let (jobs, queue) = mpsc::channel::<Job>();
+        std::thread::Builder::new()
+            .name("store".into())
+            .spawn(move || {
+                while let Ok(job) = queue.recv() {
+                    job(&mut connection);
+                }
+            })
+            .map_err(|source| StoreError::Io { path: data.to_owned(), source })?;
+        Ok((Self { jobs, process }, opened))
+    }
+
+    /// Runs `job` on the database's thread.
+    async fn run<T: Send + 'static>(&self, job: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static) -> Result<T> {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Whoever asked may have gone away; the job ran all the same.
+            let _ = answer.send(job(connection));
+        });
+        self.jobs.send(job).map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Runs `job` in one transaction that takes the write lock at its start: all of it happens, or nothing.
+    async fn write<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(move |connection| {
+            let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let value = job(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        })
+        .await
+    }
+
+    /// Grows whenever another process has written; this process's own writes do not count.
+    pub async fn changed_by_others(&self) -> Result<i64> {
+        self.run(|c| Ok(c.query_row("PRAGMA data_version", [], |row| row.get(0))?)).await
+    }
+
+    pub async fn setting(&self, key: &'static str) -> Result<Option<String>> {
+        self.run(move |c| optional(c.query_row("SELECT value FROM settings WHERE key = ?1", [key], |row| row.get(0)))).await
+    }
+    pub async fn set_setting(&self, key: &'static str, value: String) -> Result<()> {
+        self.write(move |t| {
+            t.execute(
+                "INSERT INTO settings (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2",
+                (key, value),
+            )?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A new id: unique, and later ones sort after earlier ones.
+pub fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+fn optional<T>(found: rusqlite::Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(value) => Ok(Some(value)),
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// A word of ours (a level, an era) as it stands in a column.
+fn word<T: serde::Serialize>(value: &T) -> Result<String> {
+    match serde_json::to_value(value)? {
+        serde_json::Value::String(word) => Ok(word),
+        other => Ok(other.to_string()),
+    }
+}
+
+fn meaning<T: serde::de::DeserializeOwned>(word: String) -> Result<T> {
+    Ok(serde_json::from_value(serde_json::Value::String(word))?)
+}
+
+/// Makes a folder only its owner can look into; an existing one is closed to others too.
+pub fn private_dir(path: &Path) -> Result<()> {
+    let failed = |source| StoreError::Io { path: path.to_owned(), source };
+    fs::create_dir_all(path).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Opens, or makes, a file only its owner can read.
+fn private_file(path: &Path) -> Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })
+}
+
+/// One connection, set up the same way everywhere. Its `-wal` and `-shm` files take the database's own mode bits.
+fn connect(path: &Path) -> Result<Connection> {
+    private_file(path)?;
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! What a person agreed to start, how servers began, and what their tools looked like.
+
+use std::collections::BTreeMap;
+
+use super::{Result, Store, meaning, now, optional, word};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsentRow {
+    pub digest: String,
+    /// The canonical text that the digest was made of: the "old" side of a review.
+    pub canonical: String,
+}
+
+impl Store {
+    pub async fn consent(&self, server: &str) -> Result<Option<ConsentRow>> {
+        let server = server.to_owned();
+        self.run(move |c| {
+            optional(c.query_row("SELECT digest, canonical FROM consents WHERE server = ?1", [server], |row| {
+                Ok(ConsentRow { digest: row.get(0)?, canonical: row.get(1)? })
+            }))
+        })
+        .await
+    }
+
+    /// All of them, by server id.
+    pub async fn consents(&self) -> Result<BTreeMap<String, ConsentRow>> {
+        self.run(|c| {
+            let mut statement = c.prepare("SELECT server, digest, canonical FROM consents")?;
+            let rows = statement
+                .query_map([], |row| Ok((row.get(0)?, ConsentRow { digest: row.get(1)?, canonical: row.get(2)? })))?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
+        })
+        .await
+    }
+
+    pub async fn agree(&self, server: &str, row: ConsentRow) -> Result<()> {
+        let server = server.to_owned();
+        self.write(move |t| {
+            t.execute(
+                "INSERT INTO consents (server, digest, canonical, at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (server) DO UPDATE SET digest = ?2, canonical = ?3, at = ?4",
+                (server, row.digest, row.canonical, now()),
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The entry is gone by a person's hand: an equal one that comes back is asked about again.
+    pub async fn forget_consent(&self, server: &str) -> Result<()> {
+        let server = server.to_owned();
+        self.write(move |t| {
+            t.execute("DELETE FROM consents WHERE server = ?1", [server])?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub async fn era<E: serde::de::DeserializeOwned + Send + 'static>(&self, server: &str) -> Result<Option<E>> {
+        let server = server.to_owned();
+        self.run(move |c| {
+            optional(c.query_row("SELECT era FROM eras WHERE server = ?1", [server], |row| row.get(0)))?.map(meaning).transpose()
+        })
+        .await
+    }
+    pub async fn remember_era<E: serde::Serialize>(&self, server: &str, era: &E) -> Result<()> {
+        let (server, era) = (server.to_owned(), word(era)?);
+        self.write(move |t| {
+            t.execute(
+                "INSERT INTO eras (server, era) VALUES (?1, ?2) ON CONFLICT (server) DO UPDATE SET era = ?2",
+                (server, era),
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Keeps what a server's tools look like now and answers with the names of those that looked otherwise before.
+    /// A server seen for the first time has changed nothing; new and vanished tools are not changes.
+    pub async fn note_tools(&self, server: &str, tools: Vec<(String, String)>) -> Result<Vec<String>> {
+        let server = server.to_owned();
+        self.write(move |t| {
+            let mut changed = Vec::new();
+            for (tool, digest) in tools {
+                let before: Option<String> = optional(t.query_row(
+                    "SELECT digest FROM tool_digests WHERE server = ?1 AND tool = ?2",
+                    (&server, &tool),
+                    |row| row.get(0),
+                ))?;
+                if before.as_ref() == Some(&digest) {
+                    continue;
+                }
+                t.execute(
+                    "INSERT INTO tool_digests (server, tool, digest) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (server, tool) DO UPDATE SET digest = ?3",
+                    (&server, &tool, digest),
+                )?;
+                if before.is_some() {
+                    changed.push(tool);
+                }
+            }
+            Ok(changed)
+        })
+        .await
+    }
+}

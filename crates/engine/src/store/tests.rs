@@ -1,0 +1,230 @@
+use super::*;
+use crate::api::types::{CallEntry, CallState, Entry, EntryBody};
+use crate::approval::Level;
+
+fn row(id: &str) -> ConversationRow {
+    ConversationRow {
+        id: id.into(),
+        title: "T".into(),
+        level: Level::AcceptEdits,
+        discovery: true,
+        draft: "half a thought".into(),
+        temporary: false,
+        updated_at: 5,
+        workspaces: vec![],
+    }
+}
+
+fn entry(id: &str, state: CallState) -> Entry {
+    let call = CallEntry {
+        server: "s".into(),
+        server_name: "s".into(),
+        machine: "This computer".into(),
+        tool: "t".into(),
+        title: None,
+        arguments: "{}".into(),
+        state,
+        approval: None,
+        started_at: None,
+        ended_at: None,
+    };
+    Entry { id: id.into(), at: 1, body: EntryBody::Call(Box::new(call)) }
+}
+
+async fn open(data: &Path) -> Store {
+    let (store, opened) = Store::open(data, "test").await.unwrap();
+    assert_eq!(opened, Opened::default());
+    store
+}
+
+/// B46: what was written is there after the next start.
+#[tokio::test]
+async fn rows_survive_a_restart() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    let workspace = WorkspaceRow { id: "w1".into(), machine: "local".into(), path: "/w".into() };
+    assert_eq!(store.add_workspace(workspace.clone()).await.unwrap(), "w1");
+    assert_eq!(
+        store.add_workspace(WorkspaceRow { id: "w2".into(), ..workspace.clone() }).await.unwrap(),
+        "w1",
+        "the same folder is the same workspace"
+    );
+    let conversation = ConversationRow { workspaces: vec!["w1".into()], ..row("c1") };
+    store.create_conversation(conversation.clone()).await.unwrap();
+    store.select("c1", "native:local:/w/.mework/mcp.json#a", true).await.unwrap();
+    store.put_entry("c1", &entry("e1", CallState::Stopped)).await.unwrap();
+    store.agree("s", ConsentRow { digest: "d".into(), canonical: "{}".into() }).await.unwrap();
+    drop(store);
+
+    let store = open(home.path()).await;
+    assert_eq!(store.workspaces().await.unwrap(), [workspace]);
+    assert_eq!(store.conversations().await.unwrap(), [conversation]);
+    assert_eq!(store.selection("c1").await.unwrap(), ["native:local:/w/.mework/mcp.json#a"]);
+    assert_eq!(store.transcript("c1").await.unwrap(), [EntryRow { entry: entry("e1", CallState::Stopped), revision: 1 }]);
+    assert_eq!(store.consent("s").await.unwrap(), Some(ConsentRow { digest: "d".into(), canonical: "{}".into() }));
+    assert!(store.delete_conversation("c1").await.unwrap());
+    assert!(!store.delete_conversation("c1").await.unwrap());
+    assert_eq!(store.transcript("c1").await.unwrap(), []);
+}
+
+/// B46 and the "a corrupt database is set aside with a copy, named, and the app starts".
+#[tokio::test]
+async fn a_damaged_database_is_set_aside_whole_and_a_new_one_begun() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("mework.db");
+    let noise: Vec<u8> = (0..20_000u32).map(|n| (n * 31 % 251) as u8).collect();
+    std::fs::write(&file, &noise).unwrap();
+    let (store, opened) = Store::open(home.path(), "test").await.unwrap();
+    let aside = opened.set_aside.unwrap();
+    assert_eq!(std::fs::read(&aside).unwrap(), noise);
+    assert_eq!(aside.parent(), Some(home.path()));
+    store.create_conversation(row("c1")).await.unwrap();
+}
+
+/// A page damaged in the middle, not only the header.
+#[tokio::test]
+async fn damage_inside_shows_at_the_start_and_not_in_the_middle_of_a_call() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    for n in 0..200 {
+        store.put_entry("c1", &entry(&format!("e{n}"), CallState::Stopped)).await.unwrap();
+        store.create_conversation(row(&format!("c{n}"))).await.unwrap();
+    }
+    store.run(|c| Ok(c.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?)).await.unwrap();
+    drop(store);
+    let file = home.path().join("mework.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    for at in (4096..bytes.len()).step_by(4096) {
+        bytes[at..at + 64].fill(0xAA);
+    }
+    // The thread that held the database may still be closing it.
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+    let (_, opened) = Store::open(home.path(), "test").await.unwrap();
+    assert_eq!(std::fs::read(opened.set_aside.unwrap()).unwrap(), bytes);
+}
+
+/// B46: a newer format is refused with a clear message, and the file stays as it is.
+#[tokio::test]
+async fn a_newer_database_is_refused_and_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("mework.db");
+    drop(open(home.path()).await);
+    rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = Store::open(home.path(), "test").await.err().unwrap();
+    let message = error.to_string();
+    assert!(message.contains("newer version of Mework") && message.contains("99") && message.contains("mework.db"), "{message}");
+    let version: u32 = rusqlite::Connection::open(&file).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, 99);
+}
+
+/// B46: migrates forward, with a copy of the old one kept.
+#[tokio::test]
+async fn an_older_database_is_brought_forward_and_a_copy_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    store.create_conversation(row("c1")).await.unwrap();
+    drop(store);
+    let path = home.path().to_owned();
+    let next: Vec<&str> = schema::MIGRATIONS
+        .iter()
+        .copied()
+        .chain(["ALTER TABLE conversations ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'"])
+        .collect();
+    let (store, opened) = Store::open_blocking(&path, "test", &next).unwrap();
+    let mood: String =
+        store.run(|c| Ok(c.query_row("SELECT mood FROM conversations WHERE id = 'c1'", [], |row| row.get(0))?)).await.unwrap();
+    assert_eq!(mood, "calm");
+    let copy = rusqlite::Connection::open(opened.migrated.unwrap()).unwrap();
+    let version: u32 = copy.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    let title: String = copy.query_row("SELECT title FROM conversations WHERE id = 'c1'", [], |row| row.get(0)).unwrap();
+    assert_eq!((version as usize, title.as_str()), (schema::MIGRATIONS.len(), "T"));
+}
+
+/// Security row 42: nobody else can look.
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_look_into_the_data() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let store = open(&data).await;
+    store.create_conversation(row("c1")).await.unwrap();
+    let mut seen = Vec::new();
+    let mut folders = vec![data];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700, "{folder:?}");
+        for item in std::fs::read_dir(folder).unwrap() {
+            let item = item.unwrap();
+            if item.file_type().unwrap().is_dir() {
+                folders.push(item.path());
+            } else {
+                assert_eq!(item.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", item.path());
+                seen.push(item.file_name().into_string().unwrap());
+            }
+        }
+    }
+    assert!(seen.contains(&"mework.db".to_owned()) && seen.contains(&"mework.db-wal".to_owned()), "{seen:?}");
+}
+
+/// B41: one process at a time; a dead one's conversation is free, a living one's is not.
+#[tokio::test]
+async fn a_conversation_belongs_to_one_living_process() {
+    let home = tempfile::tempdir().unwrap();
+    let window = Store::open(home.path(), "the window").await.unwrap().0;
+    let serve = Store::open(home.path(), "mework serve").await.unwrap().0;
+    window.create_conversation(row("c1")).await.unwrap();
+    let holder = |client: &str| Holder { client: client.into(), pid: std::process::id() };
+    assert_eq!(window.take("c1").await.unwrap(), Lease::Taken);
+    assert_eq!(window.take("c1").await.unwrap(), Lease::Ours);
+    assert_eq!(serve.take("c1").await.unwrap(), Lease::Held(holder("the window")));
+    assert_eq!(serve.held_by_others().await.unwrap(), [("c1".to_owned(), holder("the window"))]);
+    assert_eq!(window.held_by_others().await.unwrap(), []);
+    // It ends without saying so, as a killed process does.
+    drop(window);
+    assert_eq!(serve.held_by_others().await.unwrap(), []);
+    assert_eq!(serve.take("c1").await.unwrap(), Lease::Taken);
+    serve.leave().await.unwrap();
+    let again = Store::open(home.path(), "the window").await.unwrap().0;
+    assert_eq!(again.take("c1").await.unwrap(), Lease::Taken);
+}
+
+/// Two processes at once lose nothing, and each notices the other's writes but not its own.
+#[tokio::test]
+async fn writes_of_two_processes_are_all_kept_and_noticed() {
+    let home = tempfile::tempdir().unwrap();
+    let a = std::sync::Arc::new(open(home.path()).await);
+    let b = std::sync::Arc::new(open(home.path()).await);
+    let before = a.changed_by_others().await.unwrap();
+    a.create_conversation(row("c1")).await.unwrap();
+    assert_eq!(a.changed_by_others().await.unwrap(), before);
+    let tasks: Vec<_> = (0..40)
+        .map(|n| {
+            let store = if n % 2 == 0 { a.clone() } else { b.clone() };
+            tokio::spawn(async move { store.put_entry("c1", &entry(&format!("e{n:02}"), CallState::Connecting)).await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_ne!(a.changed_by_others().await.unwrap(), before);
+    let rows = a.transcript("c1").await.unwrap();
+    let mut revisions: Vec<u64> = rows.iter().map(|row| row.revision).collect();
+    revisions.sort_unstable();
+    assert_eq!(revisions, (1..=40).collect::<Vec<u64>>());
+    assert_eq!(b.counts().await.unwrap().get("c1"), Some(&Counts { waiting: 0, running: 40 }));
+}
+
+/// Security row 6: a definition that changed is named; a first sight and a new tool are not changes.
+#[tokio::test]
+async fn tools_that_look_otherwise_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    let seen = |a: &str, b: &str| vec![("a".to_owned(), a.to_owned()), ("b".to_owned(), b.to_owned())];
+    assert_eq!(store.note_tools("s", vec![("a".into(), "1".into())]).await.unwrap(), Vec::<String>::new());
+    assert_eq!(store.note_tools("s", seen("1", "1")).await.unwrap(), Vec::<String>::new());
+    assert_eq!(store.note_tools("s", seen("1", "2")).await.unwrap(), ["b"]);
+    assert_eq!(store.note_tools("s", seen("1", "2")).await.unwrap(), Vec::<String>::new());
+}

@@ -1,0 +1,97 @@
+//! Rows of transcripts.
+
+use rusqlite::Transaction;
+
+use super::{Result, Store};
+use crate::api::types::{CallState, Entry, EntryBody};
+
+/// An entry and when it last changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntryRow {
+    pub entry: Entry,
+    pub revision: u64,
+}
+
+fn phase(body: &EntryBody) -> &'static str {
+    match body {
+        EntryBody::Notice { .. } => "over",
+        EntryBody::Call(call) => match call.state {
+            CallState::Waiting { .. } => "waiting",
+            CallState::Connecting | CallState::Running { .. } => "running",
+            CallState::Done(_)
+            | CallState::Failed { .. }
+            | CallState::Denied { .. }
+            | CallState::Stopped
+            | CallState::NotRun { .. } => "over",
+        },
+    }
+}
+
+impl Store {
+    /// Adds an entry or replaces the one with its id.
+    pub async fn put_entry(&self, conversation: &str, entry: &Entry) -> Result<()> {
+        let (conversation, id, at, phase) = (conversation.to_owned(), entry.id.clone(), entry.at, phase(&entry.body));
+        let body = serde_json::to_string(&entry.body)?;
+        self.write(move |t| {
+            t.execute(
+                "INSERT INTO entries (id, conversation, at, phase, body, revision)
+                 SELECT ?1, id, ?3, ?4, ?5, (SELECT COALESCE(MAX(revision), 0) + 1 FROM entries) FROM conversations WHERE id = ?2
+                 ON CONFLICT (id) DO UPDATE SET phase = ?4, body = ?5, revision = (SELECT MAX(revision) + 1 FROM entries)",
+                (id, conversation, at, phase, body),
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// In the order they were begun.
+    pub async fn transcript(&self, conversation: &str) -> Result<Vec<EntryRow>> {
+        self.changed_entries(conversation, 0).await
+    }
+
+    /// Entries that changed after `revision`, in the order they were begun.
+    pub async fn changed_entries(&self, conversation: &str, revision: u64) -> Result<Vec<EntryRow>> {
+        let conversation = conversation.to_owned();
+        self.run(move |c| {
+            let t = c.transaction()?;
+            read(
+                &t,
+                "SELECT id, at, body, revision FROM entries WHERE conversation = ?1 AND revision > ?2 ORDER BY at, id",
+                (conversation, revision),
+            )
+        })
+        .await
+    }
+
+    pub async fn last_revision(&self) -> Result<u64> {
+        self.run(|c| Ok(c.query_row("SELECT COALESCE(MAX(revision), 0) FROM entries", [], |row| row.get(0))?)).await
+    }
+
+    /// Entries of a conversation that say they are under way.
+    pub async fn under_way(&self, conversation: &str) -> Result<Vec<Entry>> {
+        let conversation = conversation.to_owned();
+        self.run(move |c| {
+            let t = c.transaction()?;
+            let rows = read(
+                &t,
+                "SELECT id, at, body, revision FROM entries WHERE conversation = ?1 AND phase <> 'over' ORDER BY at, id",
+                [conversation],
+            )?;
+            Ok(rows.into_iter().map(|row| row.entry).collect())
+        })
+        .await
+    }
+}
+
+fn read(t: &Transaction<'_>, sql: &str, params: impl rusqlite::Params) -> Result<Vec<EntryRow>> {
+    let mut statement = t.prepare(sql)?;
+    let mut rows = Vec::new();
+    let mut found = statement.query(params)?;
+    while let Some(row) = found.next()? {
+        rows.push(EntryRow {
+            entry: Entry { id: row.get(0)?, at: row.get(1)?, body: serde_json::from_str(&row.get::<_, String>(2)?)? },
+            revision: row.get(3)?,
+        });
+    }
+    Ok(rows)
+}
