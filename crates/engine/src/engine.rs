@@ -39,10 +39,18 @@ pub struct CallOnce {
     /// The server's id.
     pub server: String,
     pub tool: String,
-    /// A JSON object; sent exactly as written.
-    pub arguments: String,
+    pub arguments: CallArguments,
     /// The digest of the consent view a person agreed to, when one was needed.
     pub digest: Option<String>,
+}
+
+/// The arguments of a call that is made outside a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallArguments {
+    /// A JSON object; sent exactly as written.
+    Json(String),
+    /// `key=value`, read by [`crate::tools::pairs::arguments`] once the tool's schema is known.
+    Pairs(Vec<(String, String)>),
 }
 
 pub struct Engine {

@@ -2,6 +2,7 @@
 //! with the names a model sees, what is hidden, what always asks, and the limits (B20a, B21, B22, B23, B30, B36).
 
 pub mod naming;
+pub mod pairs;
 
 use serde_json::{Map, Value};
 

@@ -256,13 +256,17 @@ file_hash?: string,
  */
 message?: string, selected: number, rows: Array<ServerRow>, };
 
-export type ServerAdd = { conversation: string, level: string, name: string, entry: string, 
+export type ServerAdd = { 
+/**
+ * None on the command line: `level` is then `global` or the folder of one of its workspaces.
+ */
+conversation?: string, level: string, name: string, entry: string, 
 /**
  * `Section.file_hash`, or null when the file did not exist.
  */
 file_hash?: string, 
 /**
- * Replace an entry of that name.
+ * Replace an entry of that name. What a person agreed to before carries over: they made this change themselves.
  */
 replace: boolean, };
 

@@ -366,13 +366,14 @@ wire! {
     }
     pub struct PasteParse { conversation: String, level: String, text: String }
     pub struct ServerAdd {
-        conversation: String,
+        /// None on the command line: `level` is then `global` or the folder of one of its workspaces.
+        #[serde(default)] #[ts(optional)] conversation: Option<String>,
         level: String,
         name: String,
         entry: String,
         /// `Section.file_hash`, or null when the file did not exist.
         #[serde(default)] #[ts(optional)] file_hash: Option<String>,
-        /// Replace an entry of that name.
+        /// Replace an entry of that name. What a person agreed to before carries over: they made this change themselves.
         #[serde(default)] replace: bool,
     }
     pub struct ToolGet { conversation: String, server: String, tool: String }
