@@ -46,3 +46,42 @@ pub fn verdict(level: Level, server_requires: bool, entry_requires: bool) -> Ver
         }
     }
 }
+
+/// Who let a call run when nobody was asked, for the record.
+pub fn by_level(level: Level) -> String {
+    let name = match level {
+        Level::Manual => "Manual",
+        Level::AcceptEdits => "Accept edits",
+        Level::FullAccess => "Full access",
+    };
+    format!("level {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seed's table, whole: at Manual and Accept edits every call asks; at Full access only what always asks.
+    #[test]
+    fn b33_b36_what_asks_at_which_level() {
+        use Level::{AcceptEdits, FullAccess, Manual};
+        use Verdict::{Ask, Run};
+        let table = [
+            (Manual, false, false, Ask(Why::Level)),
+            (Manual, true, false, Ask(Why::ServerRequires)),
+            (Manual, false, true, Ask(Why::EntryRequires)),
+            (Manual, true, true, Ask(Why::ServerRequires)),
+            (AcceptEdits, false, false, Ask(Why::Level)),
+            (AcceptEdits, true, false, Ask(Why::ServerRequires)),
+            (AcceptEdits, false, true, Ask(Why::EntryRequires)),
+            (AcceptEdits, true, true, Ask(Why::ServerRequires)),
+            (FullAccess, false, false, Run),
+            (FullAccess, true, false, Ask(Why::ServerRequires)),
+            (FullAccess, false, true, Ask(Why::EntryRequires)),
+            (FullAccess, true, true, Ask(Why::ServerRequires)),
+        ];
+        for (level, server, entry, expected) in table {
+            assert_eq!(verdict(level, server, entry), expected, "{level:?} {server} {entry}");
+        }
+    }
+}
