@@ -4,11 +4,17 @@
 //! It does not know about conversations, ticks or connections.
 
 pub mod consent;
+pub mod digest;
 pub mod edit;
 pub mod entry;
 pub mod expand;
 pub mod json;
+mod list;
+pub mod resolve;
+pub mod url;
 pub mod watch;
+
+pub use list::list;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -187,7 +193,7 @@ pub struct Server {
 }
 
 /// As written: `${VAR}` not expanded yet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Launch {
     Stdio(StdioLaunch),
     Http(HttpLaunch),

@@ -1,1 +1,685 @@
-//!
+//! One entry: what was written becomes what it means, or every reason why it cannot be used (B3–B6, B8, B10, B11).
+//! It uses no variable's value, resolves no name and starts nothing: whether a variable is set is all it asks (row 2).
+//! Checks that need values run in `resolve`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::Number;
+
+use super::digest;
+use super::expand;
+use super::json::{Json, quoted};
+use super::url::{UrlProblem, check_url, shown_url};
+use super::{HttpLaunch, Launch, Level, Scope, Server, ServerEntry, ServerId, StdioLaunch, Transport, Unavailable};
+use crate::limits;
+
+/// More failed checks than this are counted, not listed.
+const REASONS: usize = 50;
+/// A longer summary is cut.
+const SUMMARY_CHARS: usize = 500;
+
+/// Headers that HTTP or MCP manages (B6).
+const RESERVED_HEADERS: [&str; 15] = [
+    "host",
+    "content-length",
+    "connection",
+    "transfer-encoding",
+    "accept",
+    "content-type",
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+    "last-event-id",
+    "te",
+    "upgrade",
+    "trailer",
+    "keep-alive",
+];
+
+/// A key of an entry as it was written.
+#[derive(Debug, Default)]
+enum Field<T> {
+    #[default]
+    Absent,
+    /// Present with the wrong type, which is a failed check already.
+    Wrong,
+    Is(T),
+}
+
+impl<T> Field<T> {
+    fn is_present(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+    fn ok(self) -> Option<T> {
+        match self {
+            Self::Is(value) => Some(value),
+            Self::Absent | Self::Wrong => None,
+        }
+    }
+    fn as_ref(&self) -> Option<&T> {
+        match self {
+            Self::Is(value) => Some(value),
+            Self::Absent | Self::Wrong => None,
+        }
+    }
+}
+
+/// Every key we know, as written.
+#[derive(Debug, Default)]
+struct Written {
+    kind: Field<String>,
+    command: Field<String>,
+    args: Field<Vec<String>>,
+    env: Field<IndexMap<String, String>>,
+    env_passthrough: Field<Vec<String>>,
+    cwd: Field<String>,
+    workspace: Field<bool>,
+    registry_url: Field<String>,
+    url: Field<String>,
+    headers: Field<IndexMap<String, String>>,
+    timeout_seconds: Field<Number>,
+    timeout: Field<Number>,
+    long_running: Field<bool>,
+    description: Field<String>,
+    disabled_tools: Field<Vec<String>>,
+    disabled_auto_approve_tools: Field<Vec<String>>,
+    oauth: bool,
+    headers_helper: bool,
+}
+
+/// The failed checks and the notes of one entry.
+#[derive(Debug, Default)]
+struct Findings {
+    reasons: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Findings {
+    fn reason(&mut self, reason: impl Into<String>) {
+        self.reasons.push(reason.into());
+    }
+    fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+    fn wrong<T>(&mut self, key: &str, value: &Json, expected: &str) -> Field<T> {
+        self.reason(format!("`{key}` must be {expected}; it is {}.", value.kind()));
+        Field::Wrong
+    }
+    fn text(&mut self, key: &str, value: &Json) -> Field<String> {
+        match value {
+            Json::String(text) => Field::Is(text.clone()),
+            other => self.wrong(key, other, "text in quotes"),
+        }
+    }
+    fn texts(&mut self, key: &str, value: &Json) -> Field<Vec<String>> {
+        let Json::Array(items) = value else { return self.wrong(key, value, "an array of texts") };
+        let mut texts = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            match item {
+                Json::String(text) => texts.push(text.clone()),
+                other => return self.wrong(&format!("{key}[{index}]"), other, "text in quotes"),
+            }
+        }
+        Field::Is(texts)
+    }
+    /// Members written twice are the caller's to find; the last one stands here, and the entry is unavailable anyway.
+    fn map(&mut self, key: &str, value: &Json) -> Field<IndexMap<String, String>> {
+        let Json::Object(members) = value else { return self.wrong(key, value, "an object of texts") };
+        let mut map = IndexMap::with_capacity(members.len());
+        let mut wrong = false;
+        for (name, value) in members {
+            match value {
+                Json::String(text) => {
+                    map.insert(name.clone(), text.clone());
+                }
+                other => {
+                    wrong = true;
+                    self.reason(format!("{} must be text in quotes; it is {}.", under(key, name), other.kind()));
+                }
+            }
+        }
+        if wrong { Field::Wrong } else { Field::Is(map) }
+    }
+    fn flag(&mut self, key: &str, value: &Json) -> Field<bool> {
+        match value {
+            Json::Bool(flag) => Field::Is(*flag),
+            other => self.wrong(key, other, "true or false"),
+        }
+    }
+    fn number(&mut self, key: &str, value: &Json) -> Field<Number> {
+        match value {
+            Json::Number(number) => Field::Is(number.clone()),
+            other => self.wrong(key, other, "a number"),
+        }
+    }
+}
+
+/// `env.NAME` as messages show it.
+fn under(key: &str, name: &str) -> String {
+    quoted(&format!("{key}.{name}"))
+}
+
+/// What an entry means apart from where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meaning {
+    pub launch: Launch,
+    pub call_timeout: Duration,
+    pub description: Option<String>,
+    pub hidden_tools: Vec<String>,
+    pub always_ask: Vec<String>,
+}
+
+/// Everything that can be said about an entry without a machine.
+struct Judged {
+    findings: Findings,
+    transport: Option<Transport>,
+    meaning: Option<Meaning>,
+    description: Option<String>,
+    summary: String,
+    cwd: Option<String>,
+}
+
+/// A server's name (B3).
+pub fn check_name(name: &str) -> Result<(), &'static str> {
+    let fits = (1..=limits::SERVER_NAME_CHARS).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if !fits {
+        return Err("The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them.");
+    }
+    if ["__proto__", "constructor", "prototype"].contains(&name) {
+        return Err("The name is reserved and cannot be used. Choose another one.");
+    }
+    Ok(())
+}
+
+/// Checks one entry of a level's file. `twice`: another entry has the same name.
+pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: bool) -> ServerEntry {
+    let id = ServerId {
+        source: super::Source::Native,
+        machine: level.machine.id(),
+        file: file.to_path_buf(),
+        place: None,
+        name: name.to_string(),
+    };
+    let mut first = Vec::new();
+    if twice {
+        first.push(format!("{} is declared twice in this file, so neither is used. Rename or remove one.", quoted(name)));
+    }
+    if let Err(reason) = check_name(name) {
+        first.push(reason.into());
+    }
+    let Judged { mut findings, transport, meaning, description, summary, cwd } =
+        judge(&level.scope, json, |variable| level.machine.environment().get(variable).is_some());
+    findings.reasons.splice(0..0, first);
+    if let Some(cwd) = cwd {
+        let path = Path::new(&cwd);
+        if !path.is_absolute() {
+            findings.reason(if expand::is_literal(&cwd) {
+                "`cwd` must be an absolute path."
+            } else {
+                "`cwd` must be an absolute path; variables are not replaced in it."
+            });
+        } else if cwd.contains('\0') || !level.machine.is_dir(path).await {
+            findings.reason(if expand::is_literal(&cwd) {
+                "`cwd` is not an existing folder."
+            } else {
+                "`cwd` is not an existing folder; variables are not replaced in it."
+            });
+        }
+    }
+    if findings.reasons.len() > REASONS {
+        let more = findings.reasons.len() - REASONS;
+        findings.reasons.truncate(REASONS);
+        findings.reason(format!("… and {more} more."));
+    }
+    let Findings { reasons, notes } = findings;
+    match meaning {
+        Some(meaning) if reasons.is_empty() => {
+            let canonical = digest::canonical(&meaning);
+            let digest = digest::digest(&id, &canonical);
+            let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = meaning;
+            let machine = level.machine.clone();
+            ServerEntry::Ready(Server {
+                id,
+                machine,
+                launch,
+                call_timeout,
+                description,
+                hidden_tools,
+                always_ask,
+                notes,
+                digest,
+                canonical,
+            })
+        }
+        _ => ServerEntry::Unavailable(Unavailable { id, reasons, transport, description, summary }),
+    }
+}
+
+/// What a canonical entry means (the text a digest was made of); nothing when it is no such text.
+pub fn meaning_of_canonical(canonical: &str) -> Option<Meaning> {
+    let json = super::json::parse(canonical.as_bytes()).ok()?;
+    // The global rules read every key; a canonical entry holds only those that act.
+    judge(&Scope::Global, &json, |_| true).meaning
+}
+
+fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
+    let mut f = Findings::default();
+    let Json::Object(members) = json else {
+        f.reason(format!("The entry must be an object, {{ … }}; it is {}.", json.kind()));
+        return Judged { findings: f, transport: None, meaning: None, description: None, summary: String::new(), cwd: None };
+    };
+    find_twice(members, &mut String::new(), &mut f);
+    // Every key that is known is read and checked for its type; every other one is ignored.
+    let Written {
+        kind,
+        command,
+        args,
+        env,
+        env_passthrough,
+        cwd,
+        workspace,
+        registry_url,
+        url,
+        headers,
+        timeout_seconds,
+        timeout,
+        long_running,
+        description,
+        disabled_tools,
+        disabled_auto_approve_tools,
+        oauth,
+        headers_helper,
+    } = read(members, &mut f);
+
+    let transport = transport(&kind, &command, &url, &mut f);
+    if oauth {
+        f.reason("`oauth` is not supported: Mework runs no sign-in flows. Put a token in `headers` and remove `oauth`.");
+    }
+    if headers_helper {
+        f.reason(
+            "`headersHelper` is not supported: Mework runs no header scripts. Put a token in `headers` and remove `headersHelper`.",
+        );
+    }
+    let call_timeout = call_timeout(timeout_seconds, timeout, long_running, &mut f);
+    let summary = summary(transport, command.as_ref(), args.as_ref(), url.as_ref());
+    let description = description.ok().filter(|d| !d.trim().is_empty());
+
+    let mut used = Vec::new();
+    let launch = match transport {
+        Some(Transport::Stdio) => {
+            if command.as_ref().is_some_and(|c| c.trim().is_empty()) {
+                f.reason("`command` is empty: it must name the program to start.");
+            }
+            let launch = StdioLaunch {
+                command: command.ok().unwrap_or_default(),
+                args: args.ok().unwrap_or_default(),
+                env: env.ok().unwrap_or_default(),
+                env_passthrough: env_passthrough.ok().unwrap_or_default(),
+                cwd: cwd.as_ref().map(PathBuf::from),
+                workspace: match (scope, workspace.ok()) {
+                    (Scope::Global, declared) => declared.unwrap_or(false),
+                    (Scope::Workspace(_), Some(true)) => {
+                        f.note("`workspace` is read only in the global file; it is ignored here.");
+                        false
+                    }
+                    (Scope::Workspace(_), _) => false,
+                },
+                registry_url: registry_url.ok(),
+            };
+            check_stdio(&launch, &mut f);
+            used.push(("`command`".to_string(), launch.command.clone()));
+            used.extend(launch.args.iter().enumerate().map(|(i, a)| (format!("`args[{i}]`"), a.clone())));
+            used.extend(launch.env.iter().map(|(k, v)| (under("env", k), v.clone())));
+            Some(Launch::Stdio(launch))
+        }
+        Some(Transport::Http) => {
+            // An address with variables is checked when the server starts.
+            if let Some(url) = url.as_ref()
+                && expand::is_literal(url)
+                && let Err(problem) = check_url(url)
+            {
+                f.reason(url_reason("url", &problem));
+            }
+            let launch = HttpLaunch { url: url.ok().unwrap_or_default(), headers: headers.ok().unwrap_or_default() };
+            header_reasons(&launch.headers, expand::is_literal).into_iter().for_each(|reason| f.reason(reason));
+            used.push(("`url`".to_string(), launch.url.clone()));
+            used.extend(launch.headers.iter().map(|(k, v)| (under("headers", k), v.clone())));
+            Some(Launch::Http(launch))
+        }
+        None => None,
+    };
+
+    let unset: BTreeSet<&str> = used
+        .iter()
+        .flat_map(|(_, text)| expand::variables(text))
+        .filter(|(name, has_default)| !has_default && !is_set(name))
+        .map(|(name, _)| name)
+        .collect();
+    if !unset.is_empty() {
+        let names: Vec<String> = unset.into_iter().map(quoted).collect();
+        let (verb, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+        f.reason(format!(
+            "{} {verb} not set in Mework's environment. Set {them} and restart Mework, or give a default: ${{NAME:-default}}.",
+            names.join(", "),
+        ));
+    }
+    for (place, text) in &used {
+        if expand::has_foreign_syntax(text) {
+            f.note(format!(
+                "{place} holds a variable in a syntax Mework does not know; it is used as it stands. Write ${{NAME}}."
+            ));
+        }
+    }
+
+    let cwd = if transport == Some(Transport::Stdio) { cwd.ok() } else { None };
+    let meaning = launch.map(|launch| Meaning {
+        launch,
+        call_timeout,
+        description: description.clone(),
+        hidden_tools: disabled_tools.ok().unwrap_or_default(),
+        always_ask: disabled_auto_approve_tools.ok().unwrap_or_default(),
+    });
+    let meaning = if f.reasons.is_empty() { meaning } else { None };
+    Judged { findings: f, transport, meaning, description, summary, cwd }
+}
+
+fn read(members: &[(String, Json)], f: &mut Findings) -> Written {
+    let mut w = Written::default();
+    for (key, value) in members {
+        match key.as_str() {
+            "type" => w.kind = f.text(key, value),
+            "command" => w.command = f.text(key, value),
+            "args" => w.args = f.texts(key, value),
+            "env" => w.env = f.map(key, value),
+            "envPassthrough" => w.env_passthrough = f.texts(key, value),
+            "cwd" => w.cwd = f.text(key, value),
+            "workspace" => w.workspace = f.flag(key, value),
+            "registryUrl" => w.registry_url = f.text(key, value),
+            "url" => w.url = f.text(key, value),
+            "headers" => w.headers = f.map(key, value),
+            "timeoutSeconds" => w.timeout_seconds = f.number(key, value),
+            "timeout" => w.timeout = f.number(key, value),
+            "longRunning" => w.long_running = f.flag(key, value),
+            "description" => w.description = f.text(key, value),
+            "disabledTools" => w.disabled_tools = f.texts(key, value),
+            "disabledAutoApproveTools" => w.disabled_auto_approve_tools = f.texts(key, value),
+            "oauth" => w.oauth = true,
+            "headersHelper" => w.headers_helper = true,
+            _ => {}
+        }
+    }
+    w
+}
+
+/// B3: a key written twice anywhere in an entry; header names in any case.
+fn find_twice(members: &[(String, Json)], path: &mut String, f: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    let mut told = BTreeSet::new();
+    for (key, value) in members {
+        let name = if path == "headers" { key.to_ascii_lowercase() } else { key.clone() };
+        if !seen.insert(name.clone()) && told.insert(name) {
+            let shown = if path.is_empty() { quoted(key) } else { under(path, key) };
+            f.reason(format!("{shown} is declared twice. Remove one of the two."));
+        }
+        let length = path.len();
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(key);
+        find_twice_in(value, path, f);
+        path.truncate(length);
+    }
+}
+
+fn find_twice_in(value: &Json, path: &mut String, f: &mut Findings) {
+    match value {
+        Json::Object(members) => find_twice(members, path, f),
+        Json::Array(items) => items.iter().for_each(|item| find_twice_in(item, path, f)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+fn transport(kind: &Field<String>, command: &Field<String>, url: &Field<String>, f: &mut Findings) -> Option<Transport> {
+    match kind {
+        Field::Is(kind) => match kind.as_str() {
+            "stdio" => {
+                if !command.is_present() {
+                    f.reason("`command` is missing: a stdio server needs the program to start.");
+                }
+                Some(Transport::Stdio)
+            }
+            "http" | "streamable-http" | "streamable_http" => {
+                if !url.is_present() {
+                    f.reason("`url` is missing: an http server needs its address.");
+                }
+                Some(Transport::Http)
+            }
+            "sse" => {
+                f.reason("`type` is \"sse\", which is not supported. If the server also speaks Streamable HTTP, use \"type\": \"http\".");
+                None
+            }
+            "ws" | "sdk" => {
+                f.reason(format!("`type` is \"{kind}\", which is not supported. Use \"stdio\" or \"http\"."));
+                None
+            }
+            _ => {
+                f.reason("`type` is unknown. Use \"stdio\" or \"http\".");
+                None
+            }
+        },
+        Field::Wrong => None,
+        Field::Absent if command.is_present() => Some(Transport::Stdio),
+        Field::Absent if url.is_present() => {
+            f.reason("`url` needs a type: add \"type\": \"http\".");
+            Some(Transport::Http)
+        }
+        Field::Absent => {
+            f.reason("The entry has neither `command` nor `url`, so there is nothing to start or reach.");
+            None
+        }
+    }
+}
+
+fn check_stdio(launch: &StdioLaunch, f: &mut Findings) {
+    let StdioLaunch { command, args, env, env_passthrough, cwd: _, workspace: _, registry_url } = launch;
+    if args.len() > limits::ARGS {
+        f.reason(format!("`args` holds {} arguments; at most {} are allowed.", args.len(), limits::ARGS));
+    }
+    if env.len() > limits::ENV_VARIABLES {
+        f.reason(format!("`env` holds {} variables; at most {} are allowed.", env.len(), limits::ENV_VARIABLES));
+    }
+    if command.contains('\0') {
+        f.reason("`command` holds a NUL character, which no program can be given.");
+    }
+    if let Some(index) = args.iter().position(|a| a.contains('\0')) {
+        f.reason(format!("`args[{index}]` holds a NUL character, which no program can be given."));
+    }
+    for (name, value) in env {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            f.reason(format!("{} is no variable's name: it may not be empty nor hold `=`.", under("env", name)));
+        }
+        if value.contains('\0') {
+            f.reason(format!("{} holds a NUL character, which no program can be given.", under("env", name)));
+        }
+    }
+    for name in env_passthrough {
+        if let Some(reason) = passthrough_problem(name) {
+            f.reason(format!("`envPassthrough` {reason}"));
+        }
+    }
+    if let Some(url) = registry_url {
+        match check_url(url) {
+            Ok(_) if super::resolve::registry_variables(command).is_empty() && expand::is_literal(command) => f.note(
+                "`registryUrl` has no effect: the command is none of npx, npm, bun, bunx, pnpm, yarn, uv, uvx, pip, pipx, python, python3.",
+            ),
+            Ok(_) => {}
+            Err(problem) => f.reason(url_reason("registryUrl", &problem)),
+        }
+    }
+    if let Some(hint) = split_hint(command) {
+        f.note(hint);
+    }
+}
+
+/// Whether a variable may hold a credential by its name, so that `envPassthrough` refuses it (B11).
+pub fn is_refused(name: &str) -> bool {
+    const PREFIXES: [&str; 10] =
+        ["MEWORK_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "AWS_", "AZURE_", "GOOGLE_", "GEMINI_", "DEEPSEEK_"];
+    let name = name.trim().to_ascii_uppercase();
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Why a name may not stand in `envPassthrough` (B11).
+fn passthrough_problem(name: &str) -> Option<String> {
+    if is_refused(name) {
+        return Some(format!(
+            "refuses {}, which may hold a credential. To hand it on on purpose, write it in `env`: \"NAME\": \"${{NAME}}\".",
+            quoted(name)
+        ));
+    }
+    if !expand::is_variable_name(name) {
+        return Some(format!(
+            "holds {}, which is no variable's name: letters, digits and `_` only, no digit first.",
+            quoted(name)
+        ));
+    }
+    None
+}
+
+pub(super) fn url_reason(key: &str, problem: &UrlProblem) -> String {
+    format!("`{key}` cannot be used: {problem}.")
+}
+
+/// What is wrong with headers (B6, row 34); values that `checkable` turns down are left for later.
+pub(super) fn header_reasons(headers: &IndexMap<String, String>, checkable: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if headers.len() > limits::HEADERS {
+        reasons.push(format!("`headers` holds {} headers; at most {} are allowed.", headers.len(), limits::HEADERS));
+    }
+    let bytes: usize = headers.iter().map(|(k, v)| k.len() + v.len()).sum();
+    if bytes > limits::HEADERS_BYTES {
+        reasons.push(format!("`headers` holds {bytes} bytes; at most {} are allowed.", limits::HEADERS_BYTES));
+    }
+    for (name, value) in headers {
+        if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            reasons.push(format!("{} cannot be set: HTTP or MCP manages this header.", under("headers", name)));
+        } else if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
+            reasons.push(format!("{} is no name HTTP allows for a header.", under("headers", name)));
+        }
+        if checkable(value) && http::HeaderValue::from_str(value).is_err() {
+            reasons.push(format!(
+                "{} holds characters HTTP does not allow in a header (a line break, perhaps).",
+                under("headers", name)
+            ));
+        }
+    }
+    reasons
+}
+
+/// B8.
+fn call_timeout(seconds: Field<Number>, millis: Field<Number>, long_running: Field<bool>, f: &mut Findings) -> Duration {
+    let default = if long_running.ok() == Some(true) { limits::CALL_TIMEOUT_MAX } else { limits::CALL_TIMEOUT };
+    let mut whole = |key: &str, unit: &str, field: Field<Number>| {
+        let number = field.ok()?;
+        let value = whole_number(&number);
+        if value.is_none() {
+            f.reason(format!("`{key}` must be a whole number of {unit}, 0 or more."));
+        }
+        value
+    };
+    let seconds = whole("timeoutSeconds", "seconds", seconds).filter(|&s| s > 0);
+    let millis = whole("timeout", "milliseconds", millis).filter(|&ms| ms >= 1000);
+    let (key, wanted) = match (seconds, millis) {
+        (Some(seconds), _) => ("timeoutSeconds", seconds),
+        (None, Some(millis)) => ("timeout", millis.div_ceil(1000)),
+        (None, None) => return default,
+    };
+    let max = limits::CALL_TIMEOUT_MAX.as_secs();
+    if wanted > max {
+        f.note(format!("`{key}` is more than {max} seconds; {max} are used."));
+    }
+    Duration::from_secs(wanted.min(max))
+}
+
+/// A number that is whole and not negative by value: `45`, `45.0`, `1e3`.
+fn whole_number(number: &Number) -> Option<u64> {
+    number.as_u64().or_else(|| {
+        let value = number.as_f64()?;
+        // The conversion saturates, which is what a limit that clamps needs.
+        (value >= 0.0 && value.fract() == 0.0).then_some(value as u64)
+    })
+}
+
+/// What to do about a command that is a whole command line in one string, such as `npx -y pkg`; nothing when it
+/// looks like a program's name or path. For listings, and for the message when such a program was not found.
+pub fn split_hint(command: &str) -> Option<String> {
+    // A backslash is a Windows path's separator more often than a shell's escape.
+    let words = if command.contains('\\') {
+        command.split_whitespace().map(String::from).collect()
+    } else {
+        shell_words::split(command).ok()?
+    };
+    let (program, rest) = words.split_first()?;
+    let path_with_blanks = program.contains(['/', '\\']) && !rest.iter().any(|word| word.starts_with('-'));
+    if rest.is_empty() || path_with_blanks {
+        return None;
+    }
+    let text = |s: &str| serde_json::Value::from(without_secrets(s)).to_string();
+    let args: Vec<String> = rest.iter().map(|word| text(word)).collect();
+    Some(format!(
+        "`command` looks like a whole command line. Split it into command and args: \"command\": {}, \"args\": [{}].",
+        text(program),
+        args.join(", ")
+    ))
+}
+
+/// A word of a command line, an address in it without user info and query (B4).
+fn without_secrets(word: &str) -> String {
+    if word.contains("://") { shown_url(word) } else { word.to_string() }
+}
+
+/// What a row shows beside the name: the command line or address as written (B4).
+fn summary(transport: Option<Transport>, command: Option<&String>, args: Option<&Vec<String>>, url: Option<&String>) -> String {
+    let shown = match (transport, command, url) {
+        (Some(Transport::Stdio) | None, Some(command), _) => {
+            let words = std::iter::once(command).chain(args.into_iter().flatten());
+            words.map(|word| quote_word(&without_secrets(word))).collect::<Vec<_>>().join(" ")
+        }
+        (Some(Transport::Http) | None, _, Some(url)) => shown_url(url),
+        _ => String::new(),
+    };
+    match shown.char_indices().nth(SUMMARY_CHARS) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown,
+    }
+}
+
+impl Server {
+    /// The command line or address as written, one line, without secrets (B4).
+    pub fn summary(&self) -> String {
+        match &self.launch {
+            Launch::Stdio(launch) => summary(Some(Transport::Stdio), Some(&launch.command), Some(&launch.args), None),
+            Launch::Http(launch) => summary(Some(Transport::Http), None, None, Some(&launch.url)),
+        }
+    }
+    pub fn transport(&self) -> Transport {
+        match self.launch {
+            Launch::Stdio(_) => Transport::Stdio,
+            Launch::Http(_) => Transport::Http,
+        }
+    }
+}
+
+/// Quotes only where blanks or quotes make it necessary, so that `${VAR}` stays readable.
+fn quote_word(word: &str) -> String {
+    let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+    if plain { word.to_string() } else { shell_words::quote(word).into_owned() }
+}
+
+#[cfg(test)]
+mod tests;
