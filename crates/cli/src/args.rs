@@ -42,6 +42,9 @@ pub struct Serve {
     /// Open the address in the default browser
     #[arg(long)]
     pub open: bool,
+    /// Serve the page from this folder instead of the one built in
+    #[arg(long, value_name = "DIR")]
+    pub ui: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

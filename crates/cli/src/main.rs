@@ -2,12 +2,17 @@
 //!
 //! In reading order:
 //! - [`args`]: what may be written on the command line
+//! - [`surroundings`]: what the engine is told of the real world
+//! - [`serve`]: the app in a browser
 //! - [`sample_server`]: a real MCP server to try things with
 //!
 //! It owns words for a terminal, exit codes, and the loopback server. What servers are and do is the engine's.
 
 mod args;
 mod sample_server;
+mod serve;
+mod signals;
+mod surroundings;
 
 use std::process::ExitCode;
 
@@ -18,6 +23,7 @@ use args::{Cli, Command};
 fn main() -> ExitCode {
     match Cli::parse().command {
         Some(Command::SampleServer) => sample_server::run(),
-        Some(Command::Serve(_) | Command::Mcp(_) | Command::Doctor(_)) | None => ExitCode::FAILURE,
+        Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Mcp(_) | Command::Doctor(_)) | None => ExitCode::FAILURE,
     }
 }

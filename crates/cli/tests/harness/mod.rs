@@ -1,0 +1,176 @@
+//! What the command line's tests share: a home folder of their own, the program run in it, a running `mework serve`.
+#![allow(
+    dead_code,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "each test program uses its own part, to start the program under test"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A home folder that is gone when the test ends. Commands run in a folder inside it that is no workspace.
+pub struct Home {
+    dir: tempfile::TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        let home = Self { dir: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(home.path("elsewhere")).unwrap();
+        home
+    }
+    /// The folder itself, links resolved.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.root().join(below)
+    }
+    pub fn write(&self, below: &str, text: &str) -> PathBuf {
+        let path = self.path(below);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+    pub fn read(&self, below: &str) -> String {
+        std::fs::read_to_string(self.path(below)).unwrap()
+    }
+    /// `~/.mework/mcp.json` with these servers.
+    pub fn global(&self, servers: serde_json::Value) {
+        self.write(".mework/mcp.json", &serde_json::json!({ "mcpServers": servers }).to_string());
+    }
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command.args(args).current_dir(self.path("elsewhere")).env("MEWORK_HOME", self.root()).stdin(Stdio::null());
+        for name in ["XDG_DATA_HOME", "NO_COLOR", "CLICOLOR_FORCE", "DISPLAY", "WAYLAND_DISPLAY"] {
+            command.env_remove(name);
+        }
+        command
+    }
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command(args).output().unwrap(), &self.root())
+    }
+    /// Runs in another folder of the home.
+    pub fn run_in(&self, folder: &str, args: &[&str]) -> Ran {
+        Ran::of(self.command(args).current_dir(self.path(folder)).output().unwrap(), &self.root())
+    }
+}
+
+pub fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_mework")
+}
+
+/// What a command did, with the home folder written as `~`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    fn of(output: Output, home: &Path) -> Self {
+        let text =
+            |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(home.to_str().unwrap(), "~").replace(program(), "mework");
+        Self { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    }
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+}
+
+/// A running `mework serve` with a page of two files.
+pub struct Served {
+    pub process: Child,
+    pub port: u16,
+    pub token: String,
+    stdout: BufReader<std::process::ChildStdout>,
+}
+
+pub const INDEX: &str = "<!doctype html><title>page</title><script type=\"module\" src=\"./app.js\"></script>";
+
+impl Served {
+    pub fn start(home: &Home) -> Self {
+        home.write("page/index.html", INDEX);
+        home.write("page/app.js", "document.title = 'ran';");
+        home.write("secret.txt", "not for the page");
+        let page = home.path("page");
+        let mut process = home
+            .command(&["serve", "--ui", page.to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Mework is at http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
+        let (port, token) = address.split_once("/?token=").unwrap();
+        Self { process, port: port.parse().unwrap(), token: token.to_owned(), stdout }
+    }
+    /// Spends the token and returns the cookie.
+    pub fn sign_in(&self) -> String {
+        let answer = self.http(&format!("GET /?token={} HTTP/1.1\r\nHost: 127.0.0.1:{}", self.token, self.port), "");
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/")));
+        let cookie = answer.header("set-cookie").unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+    /// One exchange over a connection of its own; `head` is the request line and headers without the last line end.
+    pub fn http(&self, head: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let length = if body.is_empty() { String::new() } else { format!("\r\nContent-Length: {}", body.len()) };
+        write!(stream, "{head}{length}\r\nConnection: close\r\n\r\n{body}").unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        Answer::parse(&String::from_utf8(bytes).unwrap())
+    }
+    pub fn get(&self, path: &str, cookie: &str) -> Answer {
+        self.http(&format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: {cookie}", self.port), "")
+    }
+    pub fn rpc(&self, cookie: &str, body: &str) -> Answer {
+        let port = self.port;
+        self.http(
+            &format!(
+                "POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {cookie}\r\nContent-Type: application/json"
+            ),
+            body,
+        )
+    }
+    /// Presses Ctrl-C and waits for the end: the exit code.
+    #[cfg(unix)]
+    pub fn interrupt(&mut self) -> Option<i32> {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Answer {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let headers = lines.map(|line| line.split_once(": ").unwrap()).map(|(k, v)| (k.to_lowercase(), v.to_owned())).collect();
+        Self { status, headers, body: body.to_owned() }
+    }
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
