@@ -15,6 +15,7 @@ use super::json::{Json, quoted};
 use super::url::{UrlProblem, check_url, shown_url};
 use super::{HttpLaunch, Launch, Level, Scope, Server, ServerEntry, ServerId, StdioLaunch, Transport, Unavailable};
 use crate::limits;
+use crate::machine::environment;
 
 /// More failed checks than this are counted, not listed.
 const REASONS: usize = 50;
@@ -526,17 +527,9 @@ fn check_stdio(launch: &StdioLaunch, f: &mut Findings) {
     }
 }
 
-/// Whether a variable may hold a credential by its name, so that `envPassthrough` refuses it (B11).
-pub fn is_refused(name: &str) -> bool {
-    const PREFIXES: [&str; 10] =
-        ["MEWORK_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "AWS_", "AZURE_", "GOOGLE_", "GEMINI_", "DEEPSEEK_"];
-    let name = name.trim().to_ascii_uppercase();
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
-
 /// Why a name may not stand in `envPassthrough` (B11).
 fn passthrough_problem(name: &str) -> Option<String> {
-    if is_refused(name) {
+    if environment::is_refused(name) {
         return Some(format!(
             "refuses {}, which may hold a credential. To hand it on on purpose, write it in `env`: \"NAME\": \"${{NAME}}\".",
             quoted(name)

@@ -40,9 +40,65 @@ impl Environment {
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(k, v)| (k.as_os_str(), v.as_os_str()))
     }
+    /// The part of this environment every stdio server gets: the specification's base list, and nothing more (B11, row 14).
+    pub fn base(&self) -> Self {
+        let names = BASE.iter().chain(if cfg!(target_os = "macos") { BASE_MACOS } else { &[] });
+        names.filter_map(|name| Some((*name, self.get(name)?))).collect()
+    }
     fn key(name: &OsStr) -> OsString {
         if cfg!(windows) { name.to_ascii_uppercase() } else { name.to_os_string() }
     }
+}
+
+/// What a server gets on every platform, where it is set.
+const BASE: &[&str] = &[
+    "PATH",
+    "PATHEXT",
+    "SystemRoot",
+    "WINDIR",
+    "COMSPEC",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    "HOME",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "ProgramFiles",
+    "ProgramFiles(x86)",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+];
+
+/// What a server gets on macOS as well.
+const BASE_MACOS: &[&str] = &[
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "SSH_AUTH_SOCK",
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+];
+
+/// Prefixes of names that may hold credentials or belong to this product (B11).
+const REFUSED: &[&str] =
+    &["MEWORK_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "AWS_", "AZURE_", "GOOGLE_", "GEMINI_", "DEEPSEEK_"];
+
+/// Whether a variable is never handed to a server by its name alone; compared in any case, blanks around it dropped.
+pub fn is_refused(name: &str) -> bool {
+    let name = name.trim().to_ascii_uppercase();
+    REFUSED.iter().any(|prefix| name.starts_with(prefix))
 }
 
 impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Environment {
@@ -52,5 +108,28 @@ impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Environment 
             env.set(k, v);
         }
         env
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B11, row 14: the base list and nothing more.
+    #[test]
+    fn b11_the_base_list() {
+        let all = BASE.iter().chain(BASE_MACOS).copied();
+        let others = ["OPENAI_API_KEY", "AWS_PROFILE", "LD_PRELOAD", "MEWORK_HOME", "NODE_OPTIONS", "DISPLAY"];
+        let env: Environment = all.chain(others).map(|n| (n, n)).collect();
+        let base = env.base();
+        let names: Vec<&OsStr> = base.iter().map(|(name, _)| name).collect();
+        let mut expected = BASE.to_vec();
+        if cfg!(target_os = "macos") {
+            expected.extend(BASE_MACOS);
+        }
+        expected.sort_unstable();
+        assert_eq!(names, expected);
+        assert_eq!(Environment::from_iter([("PATH", "")]).base(), Environment::from_iter([("PATH", "")]));
+        assert_eq!(Environment::from_iter([("X", "x")]).base(), Environment::default());
     }
 }
