@@ -110,11 +110,15 @@ impl<'a> Expander<'a> {
     }
 }
 
+/// A command's base name, lower-cased, without `.exe`, `.cmd` and `.bat` (B10).
+pub fn program_name(command: &str) -> String {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command).to_ascii_lowercase();
+    [".exe", ".cmd", ".bat"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_string()
+}
+
 /// The variables that point a launcher at a package registry (B10); none when the command is no such launcher.
 pub fn registry_variables(command: &str) -> &'static [&'static str] {
-    let name = command.rsplit(['/', '\\']).next().unwrap_or(command).to_ascii_lowercase();
-    let name = [".exe", ".cmd", ".bat"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    match name {
+    match program_name(command).as_str() {
         "npx" | "npm" | "bun" | "bunx" | "pnpm" | "yarn" => &["npm_config_registry"],
         "uv" | "uvx" | "pip" | "pipx" | "python" | "python3" => &["UV_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_INDEX_URL"],
         _ => &[],
