@@ -9,8 +9,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::approval::queue::sha256;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::limits;
 
 /// One request. A changing request carries an id of the client's making and runs once, whatever is sent again (B42).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -126,10 +128,48 @@ fn reply<T: Serialize>(value: T) -> Result<Value, Error> {
 
 /// Runs one request; the only way in for a window, a browser or anything else that speaks the wire.
 pub async fn dispatch(engine: &Arc<Engine>, request: Request) -> Result<Value, Error> {
-    if changes(&request.method) {
-        // Run-once by id belongs here.
+    bounded(&request.params)?;
+    if !changes(&request.method) {
+        return route(engine, &request.method, request.params).await;
     }
-    route(engine, &request.method, request.params).await
+    let Some(id) = request.id else {
+        return Err(Error::new(ErrorCode::BadRequest, "A request that changes something carries an id, so that it runs once."));
+    };
+    let what = sha256(format!("{}\0{}", request.method, request.params).as_bytes());
+    let running = {
+        let engine = engine.clone();
+        async move { route(&engine, &request.method, request.params).await }
+    };
+    engine.once.run(&id, what, running).await
+}
+
+/// What a request may carry: arguments of a call and a little more.
+const PARAMETER_BYTES: usize = limits::ARGUMENTS_BYTES + 64 * 1024;
+const PARAMETER_VALUES: usize = 16 * 1024;
+
+/// Refuses parameters that no window of ours would send, before they are read.
+fn bounded(params: &Value) -> Result<(), Error> {
+    let (mut bytes, mut values) = (0usize, 0usize);
+    let mut left = vec![params];
+    while let Some(value) = left.pop() {
+        values += 1;
+        match value {
+            Value::String(text) => bytes = bytes.saturating_add(text.len()),
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => {
+                bytes = members.keys().fold(bytes, |sum, key| sum.saturating_add(key.len()));
+                left.extend(members.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        if bytes > PARAMETER_BYTES || values > PARAMETER_VALUES {
+            return Err(Error::new(
+                ErrorCode::BadRequest,
+                format!("The request is larger than the {PARAMETER_BYTES} bytes that a request may have."),
+            ));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

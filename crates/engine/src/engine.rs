@@ -1,16 +1,26 @@
 //! One method per thing a person can do.
 
+mod calls;
+mod conversations;
 pub mod events;
 pub mod host;
+mod once;
+mod others;
+mod publish;
+mod servers;
+mod stubs;
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 
 use crate::api::types::*;
-use crate::config::{Level, Listing, Server};
-use crate::error::Result;
-use crate::machine::Surroundings;
+use crate::approval::queue::Queue;
+use crate::config::{self, Level, Listing, Scope};
+use crate::error::{Error, Result};
+use crate::machine::{Machine, Surroundings};
+use crate::store::{Store, StoreError};
 
 pub use events::Subscription;
 pub use host::{Capabilities, Headless, Host};
@@ -54,135 +64,129 @@ pub enum CallArguments {
 }
 
 pub struct Engine {
+    data: PathBuf,
+    host: Arc<dyn Host>,
+    machine: Machine,
+    store: Store,
     events: events::Events,
+    queue: Queue,
+    /// What windows were told last.
+    published: tokio::sync::Mutex<publish::Published>,
+    /// Conversations this process may change.
+    mine: Mutex<std::collections::BTreeSet<String>>,
+    /// The command line's workspaces.
+    brought: Mutex<Vec<PathBuf>>,
+    /// Changing requests, each run once.
+    pub(crate) once: once::Once,
+    /// About the start itself.
+    notices: Vec<String>,
+    first_start: bool,
+}
+
+impl From<StoreError> for Error {
+    fn from(e: StoreError) -> Self {
+        let words = e.to_string();
+        let mut chars = words.chars();
+        let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+        Self::failed(format!("{first}{}.", chars.as_str()))
+    }
 }
 
 impl Engine {
     /// Opens the data folder and everything in it. `client` says who this is where people read it ("the window",
     /// "mework serve"): another process that finds a conversation taken shows it (B41).
-    pub async fn open(_surroundings: Surroundings, _host: Arc<dyn Host>, _client: &str) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { events: events::Events::default() }))
+    pub async fn open(surroundings: Surroundings, host: Arc<dyn Host>, client: &str) -> Result<Arc<Self>> {
+        let (store, opened) = Store::open(&surroundings.data, client).await?;
+        let mut notices = Vec::new();
+        if let Some(aside) = opened.set_aside {
+            notices.push(format!(
+                "The database was damaged and could not be read. It was set aside as {}, and a new one was begun.",
+                aside.display()
+            ));
+        }
+        if let Some(copy) = opened.migrated {
+            notices
+                .push(format!("The database was brought to this version's format. The old one is kept as {}.", copy.display()));
+        }
+        let first_start = !store.has_conversations().await?;
+        let engine = Arc::new(Self {
+            data: surroundings.data.clone(),
+            host,
+            machine: Machine::local(surroundings),
+            store,
+            events: events::Events::default(),
+            queue: Queue::default(),
+            published: tokio::sync::Mutex::default(),
+            mine: Mutex::default(),
+            brought: Mutex::default(),
+            once: once::Once::default(),
+            notices,
+            first_start,
+        });
+        let seen = engine.store.changed_by_others().await?;
+        engine.publish_silently().await?;
+        engine.watch_others(seen);
+        engine.watch_cards();
+        Ok(engine)
     }
+
     /// Every event from now on. Subscribe first, then take a snapshot, then apply events with a greater number.
     pub fn subscribe(&self) -> Subscription {
         self.events.subscribe()
     }
+
     /// Stops calls, closes connections, gives conversations back; bounded in time. The engine is of no use afterwards.
-    pub async fn shutdown(&self) {}
+    pub async fn shutdown(&self) {
+        if let Err(e) = self.store.leave().await {
+            tracing::warn!("the database was not left in order: {e}");
+        }
+    }
+
     /// The command line's workspaces, in order: known to this engine only, kept nowhere. Methods that are given no
     /// conversation look for servers in the global file and in these.
-    pub fn bring_workspaces(&self, _folders: Vec<std::path::PathBuf>) {
-        todo!()
+    pub fn bring_workspaces(&self, folders: Vec<PathBuf>) {
+        *self.brought.lock().unwrap_or_else(PoisonError::into_inner) = folders;
     }
+
     /// The global level and those of [`Engine::bring_workspaces`], read now.
     pub async fn listings(&self) -> Vec<(Level, Listing)> {
-        todo!()
+        let mut levels = vec![self.global()];
+        for folder in self.brought() {
+            levels.push(Level { machine: self.machine.clone(), scope: Scope::Workspace(folder) });
+        }
+        let mut listings = Vec::new();
+        for level in levels {
+            let listing = config::list(&level).await;
+            listings.push((level, listing));
+        }
+        listings
     }
-    /// Whether a person agreed to what this entry would start, as it stands now.
-    pub async fn consent(&self, _server: &Server) -> Result<Consent> {
-        todo!()
+
+    fn brought(&self) -> Vec<PathBuf> {
+        self.brought.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-    /// One call on the same road as a conversation's, without a conversation: checks, connection, verdict, card, call.
-    /// Dropping the future cancels the call.
-    pub async fn call_once(&self, _call: CallOnce, _asker: &dyn Asker) -> Result<CallEntry> {
-        todo!()
-    }
-    /// Test connection, answered when it is done. [`crate::error::ErrorCode::NeedsConsent`] when a person must see it first
-    /// ([`Engine::server_review`]).
-    pub async fn test_once(&self, _p: ServerTest, _stage: &(dyn Fn(StageInfo) + Send + Sync)) -> Result<TestReport> {
-        todo!()
-    }
-    pub async fn snapshot(&self, _p: Empty) -> Result<Snapshot> {
-        todo!()
-    }
-    pub async fn settings_set(&self, _p: SettingsSet) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn workspace_add(&self, _p: WorkspaceAdd) -> Result<IdReply> {
-        todo!()
-    }
-    pub async fn workspace_remove(&self, _p: ById) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn host_pick_folder(&self, _p: Empty) -> Result<PathReply> {
-        todo!()
-    }
-    pub async fn conversation_create(&self, _p: ConversationCreate) -> Result<IdReply> {
-        todo!()
-    }
-    pub async fn conversation_rename(&self, _p: ConversationRename) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn conversation_delete(&self, _p: ById) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn conversation_set_workspaces(&self, _p: ConversationWorkspaces) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn conversation_set_level(&self, _p: ConversationLevel) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn conversation_set_discovery(&self, _p: ConversationDiscovery) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn conversation_set_draft(&self, _p: ConversationDraft) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn conversation_open(&self, _p: ById) -> Result<Conversation> {
-        todo!()
-    }
-    pub async fn conversation_warm(&self, _p: ById) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn server_tick(&self, _p: ServerTick) -> Result<ConsentReply> {
-        todo!()
-    }
-    pub async fn server_test(&self, _p: ServerTest) -> Result<ConsentReply> {
-        todo!()
-    }
-    pub async fn server_review(&self, _p: ServerReview) -> Result<ConsentView> {
-        todo!()
-    }
-    pub async fn server_remove(&self, _p: ServerRemove) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn server_add(&self, _p: ServerAdd) -> Result<IdReply> {
-        todo!()
-    }
-    pub async fn server_parse_paste(&self, _p: PasteParse) -> Result<ProposalsReply> {
-        todo!()
-    }
-    pub async fn server_add_sample(&self, _p: ById) -> Result<IdReply> {
-        todo!()
-    }
-    pub async fn server_log(&self, _p: ById) -> Result<LogReply> {
-        todo!()
-    }
-    pub async fn server_reconnect(&self, _p: ServerIn) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn level_rescan(&self, _p: ById) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn level_reveal(&self, _p: LevelOf) -> Result<PathReply> {
-        todo!()
-    }
-    pub async fn tools_list(&self, _p: ById) -> Result<ToolsReply> {
-        todo!()
-    }
-    pub async fn tools_get(&self, _p: ToolGet) -> Result<ToolDetail> {
-        todo!()
-    }
-    pub async fn arguments_check(&self, _p: ArgumentsCheck) -> Result<ProblemsReply> {
-        todo!()
-    }
-    pub async fn call_start(&self, _p: CallStart) -> Result<IdReply> {
-        todo!()
-    }
-    pub async fn call_stop(&self, _p: CallStop) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn card_answer(&self, _p: CardAnswer) -> Result<AnswerReply> {
-        todo!()
+
+    /// Everything a window needs first.
+    pub async fn snapshot(&self, _: Empty) -> Result<Snapshot> {
+        // Read first: what happens from here on comes as events too.
+        let seq = self.events.seq();
+        let capabilities = self.host.capabilities();
+        Ok(Snapshot {
+            seq,
+            app: AppInfo {
+                version: env!("CARGO_PKG_VERSION").into(),
+                platform: std::env::consts::OS.into(),
+                global_file: config::list(&self.global()).await.file.to_string_lossy().into_owned(),
+                data_dir: self.data.to_string_lossy().into_owned(),
+                first_start: self.first_start,
+                can_pick_folder: capabilities.pick_folder,
+                can_reveal: capabilities.reveal,
+            },
+            settings: self.settings().await?,
+            workspaces: self.workspaces_now().await?,
+            conversations: self.summaries().await?,
+            cards: self.cards().await?,
+            notices: self.notices.clone(),
+        })
     }
 }

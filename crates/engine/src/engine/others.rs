@@ -1,0 +1,80 @@
+//! Other processes on the same data folder: what they write shows here too, and nothing is lost (B41).
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::Engine;
+use crate::api::types::{CallState, Entry, EntryBody, Event};
+use crate::error::Result;
+use crate::store::now;
+
+/// How often to look whether another process wrote. Looking is one read of one number.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Engine {
+    /// `seen`: what [`crate::store::Store::changed_by_others`] said before the state was read that windows start from.
+    pub(super) fn watch_others(self: &Arc<Self>, mut seen: i64) {
+        let engine = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut held = Vec::new();
+            loop {
+                tokio::time::sleep(LOOK).await;
+                let Some(engine) = engine.upgrade() else { return };
+                let Ok(now) = engine.store.changed_by_others().await else { continue };
+                // A process that was killed writes nothing, but its conversations are free.
+                let holds = engine.store.held_by_others().await.unwrap_or_default();
+                if now == seen && holds == held {
+                    continue;
+                }
+                (seen, held) = (now, holds);
+                if let Err(e) = engine.see_others().await {
+                    tracing::warn!("what another process wrote could not be read: {e}");
+                }
+            }
+        });
+    }
+
+    async fn see_others(&self) -> Result<()> {
+        self.publish_lists().await?;
+        self.publish_settings().await?;
+        for id in self.open_ones().await {
+            if !self.is_mine(&id) {
+                self.publish_entries(&id).await?;
+            }
+            self.publish_conversation(&id).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_mine(&self, conversation: &str) -> bool {
+        self.mine.lock().unwrap_or_else(PoisonError::into_inner).contains(conversation)
+    }
+
+    /// This process has the conversation now. Calls that its last owner left under way are over: that process is gone, and
+    /// everything it started with it.
+    pub(super) async fn end_leftovers(&self, conversation: &str) -> Result<()> {
+        self.publish_entries(conversation).await?;
+        for mut entry in self.store.under_way(conversation).await? {
+            let EntryBody::Call(call) = &mut entry.body else { continue };
+            call.state = match call.state {
+                CallState::Running { .. } => CallState::Failed {
+                    message: "Mework ended while the call ran. Whether the server finished it is not known.".into(),
+                    stderr: vec![],
+                    elapsed_ms: None,
+                },
+                _ => CallState::NotRun { reason: "Mework ended before the call started.".into() },
+            };
+            call.ended_at = Some(now());
+            self.put_entry(conversation, &entry).await?;
+        }
+        self.mine.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.to_owned());
+        self.publish_lists().await
+    }
+
+    /// Keeps an entry and tells everyone.
+    pub(super) async fn put_entry(&self, conversation: &str, entry: &Entry) -> Result<()> {
+        self.store.put_entry(conversation, entry).await?;
+        self.events.send(Event::Entry { conversation: conversation.to_owned(), entry: Box::new(entry.clone()) });
+        Ok(())
+    }
+}

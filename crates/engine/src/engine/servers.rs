@@ -1,0 +1,170 @@
+//! Servers of a conversation: ticking, agreeing, testing, adding and removing.
+
+use std::path::PathBuf;
+
+use super::Engine;
+use crate::api::types::*;
+use crate::config::{self, FileState, Level, Scope, Server, ServerEntry, ServerId};
+use crate::conversation;
+use crate::error::{Error, ErrorCode, Result};
+use crate::store::{ConsentRow, ConversationRow};
+
+/// A declared server, found by its id in files that were read just now.
+pub(super) struct Found {
+    pub level: Level,
+    pub entry: ServerEntry,
+    /// Where it starts when its entry says nothing.
+    pub folder: PathBuf,
+}
+
+/// Whether a person's wish to start a server may be followed.
+pub(super) enum Admission {
+    Granted,
+    /// A person has to see this first.
+    Needs(Box<ConsentView>),
+}
+
+impl Engine {
+    /// Ticks or unticks. The first tick of a workspace's server, and any tick of one whose entry changed since it was
+    /// agreed to, needs the digest of what a person saw (decision 3, rows 1–3).
+    pub async fn server_tick(&self, p: ServerTick) -> Result<ConsentReply> {
+        let row = self.owned(&p.conversation).await?;
+        let id = server_id(&p.server)?;
+        if !p.ticked {
+            self.store.select(&p.conversation, &p.server, false).await?;
+            self.close_connection(&p.conversation, &p.server).await;
+            self.publish_conversation(&p.conversation).await?;
+            return Ok(ConsentReply { needs: None });
+        }
+        let found = self.find(Some(&row), &id).await?;
+        if let ServerEntry::Ready(server) = &found.entry
+            && let Admission::Needs(view) = self.admit(&found, server, p.digest.as_deref()).await?
+        {
+            return Ok(ConsentReply { needs: Some(*view) });
+        }
+        self.store.select(&p.conversation, &p.server, true).await?;
+        self.publish_conversation(&p.conversation).await?;
+        self.start_in_background(&row).await?;
+        Ok(ConsentReply { needs: None })
+    }
+
+    /// Whether a person agreed to what this entry would start, as it stands now.
+    pub async fn consent(&self, server: &Server) -> Result<Consent> {
+        let id = server.id.to_string();
+        let agreed = self.store.consent(&id).await?;
+        Ok(conversation::consent(server, &self.scope_of(&server.id), agreed.as_ref(), self.settings().await?.review))
+    }
+
+    /// What would start, and what changed since it was agreed to.
+    pub async fn server_review(&self, p: ServerReview) -> Result<ConsentView> {
+        let found = self.find_for(p.conversation.as_deref(), &p.server).await?;
+        match &found.entry {
+            ServerEntry::Ready(server) => self.view(&found, server).await,
+            ServerEntry::Unavailable(entry) => Err(unavailable(entry)),
+        }
+    }
+
+    /// Re-reads every file of the conversation.
+    pub async fn level_rescan(&self, p: ById) -> Result<Empty> {
+        self.store.conversation(&p.id).await?.ok_or_else(super::conversations::no_conversation)?;
+        self.publish_conversation(&p.id).await?;
+        Ok(Empty {})
+    }
+}
+
+pub(super) fn server_id(text: &str) -> Result<ServerId> {
+    text.parse().map_err(|_| Error::new(ErrorCode::BadRequest, "This is not the id of a server."))
+}
+
+pub(super) fn unavailable(entry: &config::Unavailable) -> Error {
+    let name = crate::text::display_line(&entry.id.name);
+    Error::failed(format!("{name} is unavailable: {}", crate::text::display(&entry.reasons.join(" "))))
+}
+
+impl Engine {
+    /// Which level an id's file belongs to, by its place alone.
+    fn scope_of(&self, id: &ServerId) -> Scope {
+        let folder = id.file.parent().and_then(|mework| mework.parent()).unwrap_or(&id.file);
+        if folder == self.machine.home() { Scope::Global } else { Scope::Workspace(folder.to_owned()) }
+    }
+
+    /// Finds a server among a conversation's levels, or without one among the global level and the command line's
+    /// workspaces. Nothing outside those is ever read or started, whatever an id says (row 8).
+    pub(super) async fn find(&self, row: Option<&ConversationRow>, id: &ServerId) -> Result<Found> {
+        let (levels, scratch) = match row {
+            Some(row) => (
+                self.levels(row).await?.into_iter().map(|(_, level)| level).collect(),
+                row.temporary.then(|| self.scratch(&row.id)),
+            ),
+            None => {
+                let mut levels = vec![self.global()];
+                levels.extend(
+                    self.brought().into_iter().map(|f| Level { machine: self.machine.clone(), scope: Scope::Workspace(f) }),
+                );
+                (levels, None)
+            }
+        };
+        let folders: Vec<PathBuf> = levels
+            .iter()
+            .filter_map(|level: &Level| match &level.scope {
+                Scope::Global => None,
+                Scope::Workspace(folder) => Some(folder.clone()),
+            })
+            .collect();
+        let wanted = self.scope_of(id);
+        for level in levels {
+            if level.scope != wanted {
+                continue;
+            }
+            let listing = config::list(&level).await;
+            if listing.file != id.file {
+                continue;
+            }
+            if let FileState::Ignored { message } = &listing.state {
+                return Err(Error::failed(format!("{} is ignored: {message}", listing.file.display())));
+            }
+            if let Some(entry) = listing.servers.get(&id.name) {
+                let folder = conversation::folder(&level.scope, &folders, scratch.as_deref(), self.machine.home());
+                return Ok(Found { entry: entry.clone(), level, folder });
+            }
+        }
+        Err(dangling(id))
+    }
+
+    pub(super) async fn find_for(&self, conversation: Option<&str>, server: &str) -> Result<Found> {
+        let id = server_id(server)?;
+        let row = match conversation {
+            Some(id) => Some(self.store.conversation(id).await?.ok_or_else(super::conversations::no_conversation)?),
+            None => None,
+        };
+        self.find(row.as_ref(), &id).await
+    }
+
+    /// A person wants this server to start (a tick, a test). `seen` is the digest of the view they agreed to.
+    pub(super) async fn admit(&self, found: &Found, server: &Server, seen: Option<&str>) -> Result<Admission> {
+        let given = match (self.consent(server).await?, &found.level.scope) {
+            (Consent::Given, _) => return Ok(Admission::Granted),
+            // The person's own file: the tick itself is the agreement.
+            (Consent::Needed, Scope::Global) => true,
+            (Consent::Needed, Scope::Workspace(_)) | (Consent::Changed, _) => seen == Some(server.digest.as_str()),
+        };
+        if !given {
+            return Ok(Admission::Needs(Box::new(self.view(found, server).await?)));
+        }
+        self.agree(server).await?;
+        Ok(Admission::Granted)
+    }
+
+    pub(super) async fn agree(&self, server: &Server) -> Result<()> {
+        let row = ConsentRow { digest: server.digest.clone(), canonical: server.canonical.clone() };
+        Ok(self.store.agree(&server.id.to_string(), row).await?)
+    }
+}
+
+fn dangling(id: &ServerId) -> Error {
+    Error::not_found(format!(
+        "{} is dangling: there is no server of that name in {} any more, or its workspace is no longer part of the conversation. Untick it, or put it back.",
+        crate::text::display_line(&id.name),
+        crate::text::display_line(&id.file.to_string_lossy())
+    ))
+}
