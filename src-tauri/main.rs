@@ -1,1 +1,65 @@
-fn main(){}
+//! The program `mework-desktop`: the engine in a window.
+//!
+//! In reading order:
+//! - [`start`]: what must be right before there can be a window, and saying so when it is not
+//! - [`host`]: what the engine asks of a desktop
+//! - [`wire`]: requests and events between the page and the engine
+//! - [`window`]: the one window: its guards, its title, its closing
+//! - [`links`]: which addresses may leave the window, to the system's browser
+//!
+//! It knows no feature of the product: those are the engine's and the page's.
+
+#![cfg_attr(all(windows, not(debug_assertions)), windows_subsystem = "windows")]
+
+mod host;
+mod links;
+mod start;
+mod window;
+mod wire;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use mework_engine::engine::Engine;
+use tauri::{Manager, RunEvent};
+
+fn main() -> ExitCode {
+    if let Err(problem) = start::display() {
+        return start::refuse(&problem);
+    }
+    let surroundings = match start::surroundings() {
+        Ok(surroundings) => surroundings,
+        Err(error) => return start::refuse(&error.to_string()),
+    };
+    let data = surroundings.data.clone();
+
+    let app = tauri::Builder::default()
+        // First: a second start ends inside this plugin, before it opens anything.
+        .plugin(window::single_instance(&data))
+        .plugin(window::remembered_place(&data))
+        .plugin(tauri_plugin_dialog::init())
+        .invoke_handler(tauri::generate_handler![wire::rpc, wire::subscribe])
+        .build(tauri::generate_context!());
+    let app = match app {
+        Ok(app) => app,
+        Err(error) => return start::refuse(&format!("The window system could not be started: {error}.")),
+    };
+    let host = Arc::new(host::Desktop::new(app.handle().clone()));
+    let engine = match tauri::async_runtime::block_on(Engine::open(surroundings, host, "the window")) {
+        Ok(engine) => engine,
+        Err(error) => return start::refuse_in_a_dialog(app, &error.to_string()),
+    };
+    app.manage(engine.clone());
+    if let Err(error) = window::open(&app, &data, engine) {
+        return start::refuse(&format!("The window could not be opened: {error}."));
+    }
+    start::end_on_signals(app.handle().clone());
+
+    let code = app.run_return(|app, event| {
+        if let RunEvent::Exit = event {
+            // Ends calls and every server's whole tree, in bounded time.
+            tauri::async_runtime::block_on(app.state::<Arc<Engine>>().shutdown());
+        }
+    });
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
