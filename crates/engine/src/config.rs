@@ -8,12 +8,14 @@ pub mod digest;
 pub mod edit;
 pub mod entry;
 pub mod expand;
+pub mod folder;
 pub mod json;
 mod list;
 pub mod resolve;
 pub mod url;
 pub mod watch;
 
+pub use folder::folder;
 pub use list::list;
 
 use std::fmt;

@@ -116,6 +116,12 @@ impl Machine {
             Kind::Local(m) => m.write(path, expected, new, within).await,
         }
     }
+    /// Makes the folders a file would stand in, never through a link that leads out of `within`.
+    pub async fn make_folders(&self, file: &Path, within: Option<&Path>) -> Result<(), WriteError> {
+        match &*self.0 {
+            Kind::Local(m) => m.make_folders(file, within).await,
+        }
+    }
     pub async fn is_dir(&self, path: &Path) -> bool {
         match &*self.0 {
             Kind::Local(m) => m.is_dir(path).await,

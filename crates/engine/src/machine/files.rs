@@ -183,12 +183,7 @@ pub(super) fn write(
     };
     let first = place()?;
     unchanged(path, &first.path, expected)?;
-    for folder in &first.missing {
-        match make_folder(folder, new_file) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(io(e)),
-            _ => {}
-        }
-    }
+    make_missing(&first, new_file).map_err(io)?;
     // Again, now that the folders exist: from here on nothing is created, and a link that came meanwhile is seen.
     let real = place()?.path;
     let folder = real.parent().unwrap_or(Path::new("/")).to_path_buf();
@@ -227,6 +222,28 @@ pub(super) fn write(
     #[cfg(unix)]
     if let Err(e) = File::open(&folder).and_then(|f| f.sync_all()) {
         tracing::debug!(folder = %folder.display(), error = %e, "the folder could not be flushed");
+    }
+    Ok(())
+}
+
+/// Makes the folders a file would stand in, never through a link that leads outside.
+pub(super) fn make_folders(file: &Path, within: Option<&Path>, new_file: NewFile) -> Result<(), WriteError> {
+    let io = |source: io::Error| WriteError::Io { path: file.to_path_buf(), source };
+    let place = place(file, within).map_err(|e| match e {
+        PlaceError::Outside(_) => {
+            WriteError::LeadsOutside { path: file.to_path_buf(), within: within.map(Path::to_path_buf).unwrap_or_default() }
+        }
+        PlaceError::Io(e) => io(e),
+    })?;
+    make_missing(&place, new_file).map_err(io)
+}
+
+fn make_missing(place: &Place, new_file: NewFile) -> io::Result<()> {
+    for folder in &place.missing {
+        match make_folder(folder, new_file) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -31,17 +31,28 @@ impl Local {
     /// A file that did not exist is private (0600, its new folders 0700) below the home folder when no workspace holds
     /// it, and otherwise like any file the person makes: a workspace's file may be shared and committed.
     pub async fn write(&self, path: &Path, expected: Option<&[u8]>, new: &[u8], within: Option<&Path>) -> Result<(), WriteError> {
-        let new_file = if within.is_none() && path.starts_with(&self.surroundings.home) {
-            files::NewFile::Private
-        } else {
-            files::NewFile::Shared
-        };
+        let new_file = self.privacy(path, within);
         let shown = path.to_path_buf();
         let (path, within) = owned(path, within);
         let (expected, new) = (expected.map(<[u8]>::to_vec), new.to_vec());
         tokio::task::spawn_blocking(move || files::write(&path, expected.as_deref(), &new, within.as_deref(), new_file))
             .await
             .unwrap_or_else(|e| Err(WriteError::Io { path: shown, source: std::io::Error::other(e) }))
+    }
+    pub async fn make_folders(&self, file: &Path, within: Option<&Path>) -> Result<(), WriteError> {
+        let new_file = self.privacy(file, within);
+        let shown = file.to_path_buf();
+        let (file, within) = owned(file, within);
+        tokio::task::spawn_blocking(move || files::make_folders(&file, within.as_deref(), new_file))
+            .await
+            .unwrap_or_else(|e| Err(WriteError::Io { path: shown, source: std::io::Error::other(e) }))
+    }
+    fn privacy(&self, path: &Path, within: Option<&Path>) -> files::NewFile {
+        if within.is_none() && path.starts_with(&self.surroundings.home) {
+            files::NewFile::Private
+        } else {
+            files::NewFile::Shared
+        }
     }
     pub async fn is_dir(&self, path: &Path) -> bool {
         tokio::fs::metadata(path).await.is_ok_and(|m| m.is_dir())
