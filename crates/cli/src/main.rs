@@ -4,26 +4,49 @@
 //! - [`args`]: what may be written on the command line
 //! - [`surroundings`]: what the engine is told of the real world
 //! - [`serve`]: the app in a browser
+//! - [`declared`]: which workspaces count and which server a name means
+//! - [`mcp`]: servers: list, get, test, call, add, remove
+//! - [`output`], [`terminal`]: what people and programs read, and asking at the terminal
+//! - [`desktop`]: opening the window
 //! - [`sample_server`]: a real MCP server to try things with
 //!
 //! It owns words for a terminal, exit codes, and the loopback server. What servers are and do is the engine's.
 
 mod args;
+mod declared;
+mod desktop;
+mod mcp;
+mod output;
 mod sample_server;
 mod serve;
 mod signals;
 mod surroundings;
+mod terminal;
 
+use std::future::Future;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Cli, Command};
+use output::Stop;
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Some(Command::SampleServer) => sample_server::run(),
+        None => desktop::open(),
         Some(Command::Serve(args)) => serve::run(args),
-        Some(Command::Mcp(_) | Command::Doctor(_)) | None => ExitCode::FAILURE,
+        Some(Command::Mcp(command)) => mcp::run(command),
+        Some(Command::Doctor(_)) => ExitCode::FAILURE,
+        Some(Command::SampleServer) => sample_server::run(),
     }
+}
+
+/// Runs one command on a single thread: it waits far more than it computes, and starts sooner that way.
+fn block_on<T>(work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Stop::failed(format!("Mework could not start: {error}.")))?;
+    let ended = runtime.block_on(work);
+    // A question that nobody answered still waits for the terminal.
+    runtime.shutdown_background();
+    ended
 }

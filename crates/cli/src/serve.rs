@@ -31,6 +31,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::args;
+use crate::output::note;
 use crate::surroundings;
 use gate::Gate;
 use page::Page;
@@ -58,26 +59,18 @@ struct App {
 }
 
 pub fn run(args: args::Serve) -> ExitCode {
-    let page = match Page::find(args.ui.as_deref()) {
-        Ok(page) => page,
-        Err(message) => {
-            eprintln!("{message}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("Mework could not start: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let ended = runtime.block_on(serve(args, page));
-    runtime.shutdown_background();
+    let ended = (|| {
+        let page = Page::find(args.ui.as_deref()).map_err(Error::failed)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Error::failed(format!("Mework could not start: {error}.")))?;
+        let ended = runtime.block_on(serve(args, page));
+        runtime.shutdown_background();
+        ended
+    })();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
+        Err(error) => {
+            note(&error.message);
             ExitCode::FAILURE
         }
     }
@@ -102,11 +95,11 @@ async fn serve(args: args::Serve, page: Page) -> Result<(), Error> {
     // A reader that went away is no reason to stop serving.
     let _ = writeln!(out, "Mework is at {url}").and_then(|()| out.flush());
     drop(out);
-    eprintln!("The address works once; the browser stays signed in until this stops. Ctrl-C stops it.");
+    note("The address works once; the browser stays signed in until this stops. Ctrl-C stops it.");
     if args.open
         && let Err(error) = open::that_detached(&url)
     {
-        eprintln!("No browser could be opened ({error}); open the address yourself.");
+        note(&format!("No browser could be opened ({error}); open the address yourself."));
     }
 
     let mut until = stopping;
@@ -115,7 +108,7 @@ async fn serve(args: args::Serve, page: Page) -> Result<(), Error> {
     });
     let serving = tokio::spawn(async move { serving.await });
     crate::signals::asked_to_stop().await;
-    eprintln!("Stopping: ending servers.");
+    note("Stopping: ending servers.");
     let _ = stop.send(true);
     // An answer that is still being made may depend on a server that the engine is about to end.
     let drained = tokio::time::timeout(DRAIN, async {

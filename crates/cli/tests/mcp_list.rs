@@ -1,0 +1,185 @@
+//! `mework mcp list`: exact text and JSON, and that listing starts nothing (security row 2).
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests start the program under test")]
+
+mod harness;
+
+use harness::{Home, Ran};
+use serde_json::{Value, json};
+
+fn ran(code: i32, out: &str, err: &str) -> Ran {
+    Ran { code, out: out.into(), err: err.into() }
+}
+
+#[test]
+fn an_empty_home_says_how_to_begin() {
+    let home = Home::new();
+    assert_eq!(
+        home.run(&["mcp", "list"]),
+        ran(
+            0,
+            "Global  ~/.mework/mcp.json (no such file)\n\n\
+             No server is declared yet. A small one to try: mework mcp add sample -- mework sample-server\n",
+            ""
+        )
+    );
+}
+
+/// Every kind of row and file: usable, unusable, ignored, shadowed, deceptive.
+fn mixed() -> Home {
+    let home = Home::new();
+    home.write(
+        ".mework/mcp.json",
+        r#"{ "mcpServers": {
+            "files": { "command": "npx", "args": ["-y", "server-filesystem", "/tmp"], "description": "Reads files", "timeoutSeconds": 900 },
+            "docs": { "url": "https://docs.example.com/mcp?key=hidden" },
+            "od\u001b[31md\u202e": { "command": "x" }
+        } }"#,
+    );
+    home.write(".naiword/mcp.json", "{}");
+    home.write("one/.naiword/mcp.json", r#"{ "mcpServers": { "old": { "command": "./run.sh" } } }"#);
+    home.write("two/.mework/mcp.json", r#"{ "servers": { "secret-looking": {} } }"#);
+    home
+}
+
+#[test]
+fn every_file_and_row_as_text() {
+    let home = mixed();
+    let expected = "\
+Global  ~/.mework/mcp.json
+  ~/.naiword/mcp.json is not read, because this file stands beside it.
+  files                    stdio  asks first   npx -y server-filesystem /tmp
+    `timeoutSeconds` is more than 300 seconds; 300 are used.
+  docs                     http   unavailable  https://docs.example.com/mcp
+    `url` needs a type: add \"type\": \"http\".
+  od⟨U+001B⟩[31md⟨U+202E⟩  stdio  unavailable  x
+    The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them.
+
+Workspace 1  ~/one/.naiword/mcp.json
+  old                      stdio  asks first   ./run.sh
+
+Workspace 2  ~/two/.mework/mcp.json (ignored)
+  The file has its servers under `servers`. Mework reads them under `mcpServers`: rename that key.
+";
+    let (one, two) = (home.path("one"), home.path("two"));
+    let args = ["mcp", "list", "-w", one.to_str().unwrap(), "--workspace", two.to_str().unwrap()];
+    assert_eq!(home.run(&args), ran(0, expected, ""));
+    assert_eq!(home.run(&["mcp", "ls", "-w", one.to_str().unwrap(), "-w", two.to_str().unwrap()]).out, expected);
+}
+
+#[test]
+fn every_file_and_row_as_json() {
+    let home = mixed();
+    let one = home.path("one");
+    let ran = home.run(&["mcp", "list", "-o", "json", "-w", one.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let file = |path: &str, level: &str, state: &str| json!({ "path": path, "source": "native", "level": level, "state": state });
+    let server = |name: &str, scope: &str, file: &str, transport: &str, state: &str, reasons: Value, notes: Value| {
+        json!({
+            "id": format!("native:local:{file}#{name}"), "name": name, "source": "native", "scope": scope, "file": file,
+            "machine": "local", "transport": transport, "state": state, "reasons": reasons, "notes": notes, "consent": "needed",
+        })
+    };
+    let mut shadowed = file("~/.naiword/mcp.json", "global", "shadowed");
+    shadowed["message"] = "It is not read, because ~/.mework/mcp.json stands beside it.".into();
+    let mut files = server(
+        "files",
+        "global",
+        "~/.mework/mcp.json",
+        "stdio",
+        "ready",
+        json!([]),
+        json!(["`timeoutSeconds` is more than 300 seconds; 300 are used."]),
+    );
+    files["description"] = "Reads files".into();
+    assert_eq!(
+        ran.json(),
+        json!({
+            "files": [file("~/.mework/mcp.json", "global", "ok"), shadowed, file("~/one/.naiword/mcp.json", "workspace", "ok")],
+            "servers": [
+                files,
+                server("docs", "global", "~/.mework/mcp.json", "http", "unavailable", json!(["`url` needs a type: add \"type\": \"http\"."]), json!([])),
+                server("od\u{1b}[31md\u{202e}", "global", "~/.mework/mcp.json", "stdio", "unavailable",
+                    json!(["The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them."]), json!([])),
+                server("old", "workspace", "~/one/.naiword/mcp.json", "stdio", "ready", json!([]), json!([])),
+            ],
+        })
+    );
+    // One document, and nothing a terminal would act on.
+    assert!(!ran.out.contains('\u{1b}'));
+}
+
+#[test]
+fn the_current_folder_is_a_workspace_only_where_it_declares_servers_and_is_not_the_home() {
+    let home = mixed();
+    let workspaces = |folder: &str| home.run_in(folder, &["mcp", "list"]).out.matches("Workspace ").count();
+    assert_eq!(workspaces("one"), 1);
+    assert_eq!(workspaces("two"), 1);
+    assert_eq!(workspaces("elsewhere"), 0);
+    assert_eq!(workspaces("."), 0);
+    // Named ones replace it, and one that is named twice counts once.
+    let two = home.path("two");
+    let ran = home.run_in("one", &["mcp", "list", "-w", two.to_str().unwrap(), "-w", "../two"]);
+    assert_eq!(ran.out.matches("Workspace ").count(), 1);
+    assert!(ran.out.contains("Workspace 1  ~/two/"), "{}", ran.out);
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    let home = Home::new();
+    for (args, message) in [
+        (vec!["mcp", "list", "-w", "/no/such/folder"], "The workspace /no/such/folder is not an existing folder.\n"),
+        (vec!["mcp", "list", "-o", "yaml"], "error: invalid value 'yaml'"),
+        (vec!["mcp", "nonsense"], "error: unrecognized subcommand"),
+        (vec!["mcp"], "See, test, call"),
+    ] {
+        let ran = home.run(&args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        assert!(ran.err.starts_with(message), "{args:?}: {}", ran.err);
+    }
+    // With -o json there is a document all the same.
+    let ran = home.run(&["mcp", "list", "-o", "json", "-w", "/no/such/folder"]);
+    assert_eq!((ran.code, ran.json()), (2, json!({ "error": "The workspace /no/such/folder is not an existing folder." })));
+}
+
+/// What strace would show: no program is started and no connection is made by listing (row 2).
+#[cfg(unix)]
+#[test]
+fn row_2_listing_starts_and_reaches_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let canary = home.write("canary.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/touched\"\n");
+    std::fs::set_permissions(&canary, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    home.global(json!({
+        "local": { "command": canary },
+        "remote": { "type": "http", "url": format!("http://{}/${{HOME}}", listener.local_addr().unwrap()) },
+    }));
+    for output in ["text", "json"] {
+        assert_eq!(home.run(&["mcp", "list", "-o", output]).code, 0);
+    }
+    assert!(!home.path("touched").exists());
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// A reader that goes away is no error worth a message.
+#[test]
+fn a_closed_pipe_ends_it_quietly() {
+    let home = Home::new();
+    let mut process =
+        home.command(&["mcp", "list"]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(process.stdout.take());
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn help_shows_an_example_and_the_version_is_this_ones() {
+    let home = Home::new();
+    let help = home.run(&["--help"]);
+    assert_eq!((help.code, help.err.as_str()), (0, ""));
+    assert!(help.out.contains("Example:\n  mework mcp list\n"), "{}", help.out);
+    // Without a display there is no window to open: the same help.
+    assert_eq!(home.run(&[]).out, help.out);
+    assert_eq!(home.run(&["--version"]).out, format!("mework {}\n", env!("CARGO_PKG_VERSION")));
+}
