@@ -2,6 +2,7 @@
 //! (Dangling, whether a person agreed) are worked out here from what is on disk and what is stored; nothing here starts,
 //! connects or writes.
 
+mod review;
 mod servers;
 
 use std::path::{Component, Path, PathBuf};
@@ -11,6 +12,7 @@ use crate::config::{Level, Listing, Scope, Server};
 use crate::store::ConsentRow;
 use crate::text;
 
+pub use review::view;
 pub use servers::{Ticks, servers, summary};
 
 /// A level of a conversation and its file as it was read.

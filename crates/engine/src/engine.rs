@@ -3,6 +3,7 @@
 mod calls;
 mod conversations;
 pub mod events;
+mod files;
 pub mod host;
 mod once;
 mod others;

@@ -7,9 +7,10 @@
 //! - [`text`]: how text from servers and files is made safe to show, and how secrets are scrubbed out of it
 //! - [`machine`]: where servers run: files, environment, processes
 //! - [`config`]: a level, its `mcp.json`, and what each entry means
-//! - [`mcp`]: the client side of MCP: one connection, a conversation's pool of them, Test connection
 //! - [`tools`]: the catalogue a conversation's tools form, and what they are called
+//! - [`mcp`]: the client side of MCP: one connection, a conversation's pool of them, Test connection
 //! - [`approval`]: whether a call asks, and the queue of cards waiting for a person
+//! - [`api::types`]: what crosses the wire; shapes only
 //! - [`store`]: what is kept between runs
 //! - [`conversation`]: workspaces, selection, settings, transcript
 //! - [`engine`]: one method per thing a person can do

@@ -83,7 +83,7 @@ pub(super) fn unavailable(entry: &config::Unavailable) -> Error {
 
 impl Engine {
     /// Which level an id's file belongs to, by its place alone.
-    fn scope_of(&self, id: &ServerId) -> Scope {
+    pub(super) fn scope_of(&self, id: &ServerId) -> Scope {
         let folder = id.file.parent().and_then(|mework| mework.parent()).unwrap_or(&id.file);
         if folder == self.machine.home() { Scope::Global } else { Scope::Workspace(folder.to_owned()) }
     }
@@ -153,6 +153,12 @@ impl Engine {
         }
         self.agree(server).await?;
         Ok(Admission::Granted)
+    }
+
+    /// What starting it would do, with old beside new when something else was agreed to.
+    async fn view(&self, found: &Found, server: &Server) -> Result<ConsentView> {
+        let agreed = self.store.consent(&server.id.to_string()).await?;
+        Ok(conversation::view(server, &found.level.scope, &found.folder, agreed.as_ref()))
     }
 
     pub(super) async fn agree(&self, server: &Server) -> Result<()> {

@@ -1,15 +1,10 @@
-use super::Engine;
-use super::servers::Found;
-use super::{Asker, CallOnce};
+use super::{Asker, CallOnce, Engine};
 use crate::api::types::*;
 use crate::config::Server;
 use crate::error::Result;
 use crate::store::ConversationRow;
 
 impl Engine {
-    pub(super) async fn view(&self, _f: &Found, _s: &Server) -> Result<ConsentView> {
-        todo!()
-    }
     pub(super) fn status(&self, _c: &str, _s: &Server) -> ServerStatus {
         ServerStatus::Idle
     }
@@ -17,6 +12,7 @@ impl Engine {
     pub(super) async fn stop_calls(&self, _c: &str) {}
     pub(super) async fn close_connections(&self, _c: &str) {}
     pub(super) async fn close_connection(&self, _c: &str, _s: &str) {}
+    pub(super) async fn close_server(&self, _s: &str) {}
     pub(super) async fn start_in_background(&self, _r: &ConversationRow) -> Result<()> {
         Ok(())
     }
@@ -32,25 +28,13 @@ impl Engine {
     pub async fn server_test(&self, _p: ServerTest) -> Result<ConsentReply> {
         todo!()
     }
-    pub async fn server_remove(&self, _p: ServerRemove) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn server_add(&self, _p: ServerAdd) -> Result<IdReply> {
-        todo!()
-    }
     pub async fn server_parse_paste(&self, _p: PasteParse) -> Result<ProposalsReply> {
-        todo!()
-    }
-    pub async fn server_add_sample(&self, _p: ById) -> Result<IdReply> {
         todo!()
     }
     pub async fn server_log(&self, _p: ById) -> Result<LogReply> {
         todo!()
     }
     pub async fn server_reconnect(&self, _p: ServerIn) -> Result<Empty> {
-        todo!()
-    }
-    pub async fn level_reveal(&self, _p: LevelOf) -> Result<PathReply> {
         todo!()
     }
     pub async fn tools_list(&self, _p: ById) -> Result<ToolsReply> {

@@ -1,0 +1,58 @@
+//! What a person sees before a server starts for the first time, or after its entry changed (row 3, decision 1).
+
+use std::path::Path;
+
+use crate::api::types::{ConsentView, DiffLine, EntryView, TransportKind, VariableUse};
+use crate::config::consent::{self, Review};
+use crate::config::{Scope, Server, Transport};
+use crate::store::ConsentRow;
+use crate::text::{display, display_line};
+
+/// The view of an entry as it is now; with old beside new when something else was agreed to. `folder`: where it starts when
+/// its entry says nothing.
+pub fn view(server: &Server, scope: &Scope, folder: &Path, agreed: Option<&ConsentRow>) -> ConsentView {
+    let changed = agreed.filter(|row| row.digest != server.digest);
+    ConsentView {
+        server: server.id.to_string(),
+        name: display_line(&server.id.name),
+        machine: server.id.machine.label(),
+        file: display_line(&server.id.file.to_string_lossy()),
+        digest: server.digest.clone(),
+        new: entry(consent::review(server, scope, folder)),
+        old: changed.and_then(|row| consent::review_canonical(&row.canonical, scope, folder)).map(entry),
+        diff: changed
+            .map(|row| consent::diff(&row.canonical, &server.canonical))
+            .unwrap_or_default()
+            .into_iter()
+            .map(line)
+            .collect(),
+    }
+}
+
+fn entry(review: Review) -> EntryView {
+    let Review { transport, registry_url, command, args, cwd, url_origin, variables, notes } = review;
+    EntryView {
+        transport: Some(match transport {
+            Transport::Stdio => TransportKind::Stdio,
+            Transport::Http => TransportKind::Http,
+        }),
+        command: command.as_deref().map(display),
+        args: args.iter().map(|arg| display(arg)).collect(),
+        cwd: cwd.as_deref().map(display_line),
+        url_origin: url_origin.as_deref().map(display_line),
+        registry_url: registry_url.as_deref().map(display_line),
+        variables: variables
+            .into_iter()
+            .map(|variable| VariableUse {
+                name: display_line(&variable.name),
+                place: display_line(&variable.place),
+                warning: variable.warning,
+            })
+            .collect(),
+        notes,
+    }
+}
+
+fn line(line: consent::DiffLine) -> DiffLine {
+    DiffLine { old: line.old.as_deref().map(display), new: line.new.as_deref().map(display), changed: line.changed }
+}

@@ -1,0 +1,171 @@
+//! Levels' files as a person changes them from here: add, remove, show in the file manager.
+
+use std::path::Path;
+
+use super::Engine;
+use super::servers::server_id;
+use crate::api::types::*;
+use crate::config::edit::{self, EditProblem};
+use crate::config::{self, FileState, Level, Scope, ServerEntry, ServerId};
+use crate::conversation::GLOBAL;
+use crate::error::{Error, ErrorCode, Result};
+
+/// What the sample server is called in the file.
+const SAMPLE: &str = "sample";
+
+impl Engine {
+    /// Removes exactly that entry from its file (B17). Conversations that ticked it show it as Dangling.
+    pub async fn server_remove(&self, p: ServerRemove) -> Result<Empty> {
+        let id = server_id(&p.server)?;
+        let level = self.known_level(&id).await?;
+        edit::remove_server(&level, &id, &p.file_hash).await.map_err(refused)?;
+        self.store.forget_consent(&p.server).await?;
+        self.close_server(&p.server).await;
+        self.publish_open().await?;
+        Ok(Empty {})
+    }
+
+    /// Adds an entry, or exchanges one. An edit made here needs no review (decision 1): what was agreed to moves along.
+    pub async fn server_add(&self, p: ServerAdd) -> Result<IdReply> {
+        let level = match &p.conversation {
+            Some(conversation) => self.level_of(conversation, &p.level).await?,
+            None => self.brought_level(&p.level)?,
+        };
+        let id = edit::add_server(&level, &p.name, &p.entry, p.file_hash.as_deref(), p.replace).await.map_err(refused)?;
+        self.carry_consent(&level, &id).await?;
+        self.publish_open().await?;
+        Ok(IdReply { id: id.to_string() })
+    }
+
+    /// Adds the sample server to the global file and ticks it.
+    pub async fn server_add_sample(&self, p: ById) -> Result<IdReply> {
+        self.owned(&p.id).await?;
+        let program = self.host.mework_program().ok_or_else(|| {
+            Error::not_found("The program `mework`, which is also the sample server, was not found beside this one. Install it, or add another server.")
+        })?;
+        let level = self.global();
+        let listing = config::list(&level).await;
+        let wanted = serde_json::json!({
+            "command": program.to_str().ok_or_else(|| Error::failed("The path of the program `mework` is not Unicode text."))?,
+            "args": ["sample-server"],
+            "description": "Comes with Mework, to try things with",
+        });
+        let hash = match &listing.state {
+            FileState::Absent => None,
+            FileState::Read { hash } => Some(hash.as_str()),
+            FileState::Ignored { message } => {
+                return Err(Error::failed(format!("{} is ignored: {message}", listing.file.display())));
+            }
+        };
+        let id = edit::add_server(&level, SAMPLE, &wanted.to_string(), hash, true).await.map_err(refused)?;
+        self.carry_consent(&level, &id).await?;
+        let (conversation, server) = (p.id, id.to_string());
+        self.server_tick(ServerTick { conversation, server: server.clone(), ticked: true, digest: None }).await?;
+        self.publish_open().await?;
+        Ok(IdReply { id: server })
+    }
+
+    /// B19: shows the level's `mcp.json` in the file manager; without one, makes `.mework` and opens that.
+    pub async fn level_reveal(&self, p: LevelOf) -> Result<PathReply> {
+        let level = self.level_of(&p.conversation, &p.level).await?;
+        let listing = config::list(&level).await;
+        let shown = match listing.state {
+            FileState::Absent => {
+                let folder = level.root().join(".mework");
+                make_config_folder(&folder).await?;
+                if self.host.capabilities().reveal {
+                    self.host.open_folder(&folder)?;
+                }
+                folder
+            }
+            FileState::Read { .. } | FileState::Ignored { .. } => {
+                if self.host.capabilities().reveal {
+                    self.host.reveal(&listing.file)?;
+                }
+                listing.file
+            }
+        };
+        Ok(PathReply { path: Some(shown.to_string_lossy().into_owned()) })
+    }
+
+    /// Every conversation a window looks at, its files read again.
+    pub(super) async fn publish_open(&self) -> Result<()> {
+        for id in self.open_ones().await {
+            self.publish_conversation(&id).await?;
+        }
+        Ok(())
+    }
+
+    async fn level_of(&self, conversation: &str, key: &str) -> Result<Level> {
+        let row = self.store.conversation(conversation).await?.ok_or_else(super::conversations::no_conversation)?;
+        let level = self.levels(&row).await?.into_iter().find(|(level, _)| level == key).map(|(_, level)| level);
+        level.ok_or_else(|| Error::not_found("This workspace is not part of the conversation any more."))
+    }
+
+    /// Without a conversation, a level is `global` or the folder of one of the command line's workspaces.
+    fn brought_level(&self, key: &str) -> Result<Level> {
+        if key == GLOBAL {
+            return Ok(self.global());
+        }
+        let folder = self.brought().into_iter().find(|folder| folder.to_str() == Some(key));
+        let folder = folder.ok_or_else(|| Error::not_found("This folder is not one of the workspaces given with -w."))?;
+        Ok(Level { machine: self.machine.clone(), scope: Scope::Workspace(folder) })
+    }
+
+    /// The level an id's file belongs to: the global one, a workspace's, or the command line's. No other file is touched.
+    async fn known_level(&self, id: &ServerId) -> Result<Level> {
+        let scope = self.scope_of(id);
+        let known = match &scope {
+            Scope::Global => true,
+            Scope::Workspace(folder) => {
+                self.brought().contains(folder) || self.store.workspaces().await?.iter().any(|w| Path::new(&w.path) == folder)
+            }
+        };
+        if known {
+            Ok(Level { machine: self.machine.clone(), scope })
+        } else {
+            Err(Error::not_found("This server's file is in no workspace that Mework knows."))
+        }
+    }
+
+    /// The entry was changed here: a person who agreed to the old one made the new one.
+    async fn carry_consent(&self, level: &Level, id: &ServerId) -> Result<()> {
+        if self.store.consent(&id.to_string()).await?.is_some()
+            && let Some(ServerEntry::Ready(server)) = config::list(level).await.servers.get(&id.name)
+        {
+            self.agree(server).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes `.mework`, without following a link that stands in its place (row 27).
+async fn make_config_folder(folder: &Path) -> Result<()> {
+    let failed = |e: std::io::Error| Error::failed(format!("The folder {} could not be made: {e}.", folder.display()));
+    match tokio::fs::symlink_metadata(folder).await {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => return Err(Error::failed(format!("{} is in the way: it is not a folder.", folder.display()))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => return Err(failed(e)),
+    }
+    let mut builder = tokio::fs::DirBuilder::new();
+    #[cfg(unix)]
+    builder.mode(0o755);
+    builder.create(folder).await.map_err(failed)
+}
+
+fn refused(problem: EditProblem) -> Error {
+    let code = match problem {
+        EditProblem::Changed | EditProblem::Exists { .. } => ErrorCode::Conflict,
+        EditProblem::NotThere { .. } => ErrorCode::NotFound,
+        EditProblem::File(_)
+        | EditProblem::Unreadable(_)
+        | EditProblem::Twice { .. }
+        | EditProblem::Name(_)
+        | EditProblem::NotAnEntry { .. }
+        | EditProblem::BadEntry(_)
+        | EditProblem::Unclear
+        | EditProblem::Write(_) => ErrorCode::Failed,
+    };
+    Error::new(code, problem.to_string())
+}
