@@ -32,6 +32,7 @@ use args::{Cli, Command};
 use output::Stop;
 
 fn main() -> ExitCode {
+    mework_engine::machine::process::supervise_if_asked();
     match Cli::parse().command {
         None => desktop::open(),
         Some(Command::Serve(args)) => serve::run(args),

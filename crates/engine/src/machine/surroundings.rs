@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Surroundings;
 use super::environment::Environment;
+use super::process::SUPERVISE_FLAG;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SurroundingsError {
@@ -69,7 +70,7 @@ fn supervisor() -> Result<Vec<OsString>, SurroundingsError> {
     } else {
         std::env::current_exe().map_err(SurroundingsError::NoProgram)?
     };
-    Ok(vec![program.into_os_string()])
+    Ok(vec![program.into_os_string(), SUPERVISE_FLAG.into()])
 }
 
 #[cfg(all(test, target_os = "linux"))]
