@@ -203,7 +203,10 @@ mod tests {
         let owner = owner(cookie.as_str()).unwrap();
         assert_eq!(owner, platform::own());
         assert!(platform::lives(owner));
-        assert!(cfg!(not(any(target_os = "linux", target_os = "macos"))) || !platform::lives(Owner { start: owner.start + 1, ..owner }));
+        assert!(
+            cfg!(not(any(target_os = "linux", target_os = "macos")))
+                || !platform::lives(Owner { start: owner.start + 1, ..owner })
+        );
         for odd in ["", "x", "a.1.2", "a.1.2.x", "a.1.2.3.4", "a.-1.2.3"] {
             assert_eq!(super::owner(odd), None, "{odd}");
         }

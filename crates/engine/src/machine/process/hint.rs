@@ -124,10 +124,7 @@ mod tests {
              interpreter in the script's first line."
         );
         assert!(asked(b"\x7fELF", 0o755, libc::ENOENT).unwrap().contains("the loader it was built for does not"));
-        assert_eq!(
-            asked(b"x", 0o644, libc::EACCES).unwrap(),
-            "/srv is not marked as executable. `chmod +x /srv` changes that."
-        );
+        assert_eq!(asked(b"x", 0o644, libc::EACCES).unwrap(), "/srv is not marked as executable. `chmod +x /srv` changes that.");
         assert_eq!(asked(b"x", 0o755, libc::EIO), None);
     }
 }

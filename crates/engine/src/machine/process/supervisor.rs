@@ -192,6 +192,7 @@ fn supervise(mut lifeline: UnixStream) -> io::Result<()> {
     for stream in 0..3 {
         unsafe { libc::dup2(null.as_raw_fd(), stream) };
     }
+    drop(null);
     std::env::set_current_dir("/")?;
     // An app that is gone by now shows in the loop.
     let _ = say(&mut lifeline, Said::Pid(server as u32));
@@ -306,9 +307,7 @@ fn watch(mut lifeline: UnixStream, signals: SignalFd, server: libc::pid_t) -> io
         }
         let timeout = match &mut ending {
             None => PollTimeout::NONE,
-            Some(ending) => {
-                PollTimeout::try_from(ending.round().ok_or(io::ErrorKind::TimedOut)?).unwrap_or(PollTimeout::ZERO)
-            }
+            Some(ending) => PollTimeout::try_from(ending.round().ok_or(io::ErrorKind::TimedOut)?).unwrap_or(PollTimeout::ZERO),
         };
         // A closed lifeline would be ready for ever.
         let lifeline_fd = unsafe { BorrowedFd::borrow_raw(lifeline.as_raw_fd()) };
