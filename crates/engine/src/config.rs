@@ -11,6 +11,7 @@ pub mod expand;
 pub mod folder;
 pub mod json;
 mod list;
+pub mod paste;
 pub mod resolve;
 pub mod url;
 pub mod watch;

@@ -168,31 +168,33 @@ fn loader_warning(name: &str) -> Option<String> {
         .then(|| "This variable can make the command load or run other code than it seems to.".into())
 }
 
-/// Row 35: a package launcher that takes whatever version is newest.
-fn unpinned(command: &str, args: &[String]) -> Option<String> {
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let (package, exact): (&str, fn(&str) -> bool) = match (resolve::program_name(command).as_str(), args.as_slice()) {
+/// The package a launcher runs, as its arguments spell it; nothing when the command is no launcher.
+pub(super) fn package<'a>(command: &str, args: &[&'a str]) -> Option<&'a str> {
+    match (resolve::program_name(command).as_str(), args) {
         ("npx" | "bunx", rest)
         | ("npm", ["exec" | "x", rest @ ..])
         | ("pnpm" | "yarn", ["dlx", rest @ ..])
         | ("bun", ["x", rest @ ..]) => {
-            (package_of(rest, &["-p", "--package"], &["-c", "--call", "--registry", "--cache", "--prefix"])?, exact_npm)
+            package_of(rest, &["-p", "--package"], &["-c", "--call", "--registry", "--cache", "--prefix"])
         }
-        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => (
-            package_of(
-                rest,
-                &["--from"],
-                &["-p", "--python", "--with", "-i", "--index", "--index-url", "--default-index", "--cache-dir", "--directory"],
-            )?,
-            exact_python,
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => package_of(
+            rest,
+            &["--from"],
+            &["-p", "--python", "--with", "-i", "--index", "--index-url", "--default-index", "--cache-dir", "--directory"],
         ),
-        ("pipx", ["run", rest @ ..]) => {
-            (package_of(rest, &["--spec"], &["--python", "-i", "--index-url", "--pip-args"])?, exact_python)
-        }
-        _ => return None,
-    };
+        ("pipx", ["run", rest @ ..]) => package_of(rest, &["--spec"], &["--python", "-i", "--index-url", "--pip-args"]),
+        _ => None,
+    }
+}
+
+/// Row 35: a package launcher that takes whatever version is newest.
+fn unpinned(command: &str, args: &[String]) -> Option<String> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let package = package(command, &args)?;
+    let python = ["uv", "uvx", "pipx"].contains(&resolve::program_name(command).as_str());
+    let exact = if python { exact_python(package) } else { exact_npm(package) };
     let local = package.starts_with(['.', '/', '~']) || package.contains('\\');
-    (!local && !package.contains("${") && !exact(package))
+    (!local && !package.contains("${") && !exact)
         .then(|| format!("The package {package} is not pinned to a version: each start may fetch and run a newer one."))
 }
 
