@@ -1,0 +1,240 @@
+// What a person can do, each as one function: asks the engine, and shows what went wrong. Events bring the effect.
+
+import { tick as drawn } from "svelte";
+import type { ConversationSummary, Level, Proposal, Section, ServerRow, Settings } from "../host/api";
+import { failure, type Method, type Params, type Reply } from "../host/host";
+import { words } from "../words";
+import type { App } from "./app.svelte";
+import type { View, Wish } from "./view.svelte";
+
+export class Actions {
+  constructor(
+    readonly app: App,
+    readonly view: View,
+  ) {}
+
+  /** Shows a failure where the person sees it. */
+  fail(error: unknown): void {
+    const { message, detail } = failure(error);
+    this.view.toast("bad", message, detail);
+  }
+
+  /** Asks; a failure is shown and answered with undefined. */
+  async ask<M extends Method>(method: M, params: Params<M>): Promise<Reply<M> | undefined> {
+    try {
+      return await this.app.request(method, params);
+    } catch (error) {
+      this.fail(error);
+      return undefined;
+    }
+  }
+
+  async show(id: string, page: "conversation" | "settings" = "conversation"): Promise<boolean> {
+    try {
+      await this.app.show(id);
+    } catch (error) {
+      this.fail(error);
+      return false;
+    }
+    if (this.app.open?.id !== id) return false;
+    this.view.keep(id);
+    this.view.go(page);
+    return true;
+  }
+
+  /** A new conversation, in the folders of the open one unless told otherwise. */
+  async create(workspaces?: string[], temporary = false): Promise<string | undefined> {
+    const open = this.app.conversations.find((c) => c.id === this.app.open?.id);
+    const made = await this.ask("conversation.create", { workspaces: workspaces ?? open?.workspaces ?? [], temporary });
+    if (!made) return undefined;
+    await this.show(made.id);
+    return made.id;
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    const trimmed = title.trim();
+    if (trimmed !== "") await this.ask("conversation.rename", { id, title: trimmed });
+  }
+
+  /** Deletes, and opens the neighbour when the open one went. */
+  async remove(conversation: ConversationSummary): Promise<void> {
+    const list = this.app.conversations;
+    const at = list.findIndex((c) => c.id === conversation.id);
+    const next = list[at + 1] ?? list[at - 1];
+    const wasOpen = this.app.open?.id === conversation.id;
+    if (!(await this.ask("conversation.delete", { id: conversation.id }))) return;
+    this.view.toast("plain", words.conversation.deleted(conversation.title));
+    if (wasOpen && next) await this.show(next.id);
+  }
+
+  async addWorkspace(path?: string): Promise<string | undefined> {
+    let chosen = path;
+    if (chosen === undefined) chosen = (await this.ask("host.pick_folder", {}))?.path;
+    if (!chosen) return undefined;
+    return (await this.ask("workspace.add", { path: chosen }))?.id;
+  }
+
+  setLevel(level: Level): void {
+    if (this.app.open) void this.ask("conversation.set_level", { id: this.app.open.id, level });
+  }
+
+  setDiscovery(discovery: boolean): void {
+    if (this.app.open) void this.ask("conversation.set_discovery", { id: this.app.open.id, discovery });
+  }
+
+  async setWorkspaces(workspaces: string[]): Promise<void> {
+    if (this.app.open) await this.ask("conversation.set_workspaces", { id: this.app.open.id, workspaces });
+  }
+
+  /** Ticks or unticks; what needs a person's look first is shown under its row. */
+  async tick(server: string, ticked: boolean, digest?: string): Promise<void> {
+    const conversation = this.app.open?.id;
+    if (!conversation) return;
+    const answer = await this.ask("server.tick", { conversation, server, ticked, ...(digest ? { digest } : {}) });
+    if (!answer) return;
+    if (answer.needs) this.view.review(server, { view: answer.needs, wish: { kind: "tick" } });
+    else this.view.review(server, null);
+  }
+
+  async test(server: string, digest?: string): Promise<void> {
+    const conversation = this.app.open?.id;
+    if (!conversation) return;
+    const answer = await this.ask("server.test", { conversation, server, ...(digest ? { digest } : {}) });
+    if (answer?.needs) this.view.review(server, { view: answer.needs, wish: { kind: "test" } });
+    else if (answer) this.view.review(server, null);
+  }
+
+  /** Opens the review of an entry that changed since it was agreed to. */
+  async openReview(server: string, wish: Wish = { kind: "tick" }): Promise<void> {
+    const conversation = this.app.open?.id;
+    if (!conversation) return;
+    const view = await this.ask("server.review", { conversation, server });
+    if (view) this.view.review(server, { view, wish });
+  }
+
+  /** The person saw what would start, and agrees to exactly that. */
+  async agree(server: string): Promise<void> {
+    const review = this.view.reviews.get(server);
+    if (!review) return;
+    const { digest } = review.view;
+    switch (review.wish.kind) {
+      case "tick":
+        return this.tick(server, true, digest);
+      case "test":
+        return this.test(server, digest);
+      case "call": {
+        const { tool, arguments: text } = review.wish;
+        await this.tick(server, true, digest);
+        if (!this.view.reviews.has(server)) await this.call(server, tool, text);
+      }
+    }
+  }
+
+  async removeServer(row: ServerRow, section: Section): Promise<void> {
+    if (section.file_hash === undefined) return;
+    if (await this.ask("server.remove", { server: row.id, file_hash: section.file_hash }))
+      this.view.toast("plain", words.servers.removed(row.name));
+  }
+
+  async addServer(section: Section, proposal: Proposal, name: string, use: boolean): Promise<boolean> {
+    const conversation = this.app.open?.id;
+    if (!conversation) return false;
+    const made = await this.ask("server.add", {
+      conversation,
+      level: section.level,
+      name,
+      entry: proposal.entry,
+      ...(section.file_hash === undefined ? {} : { file_hash: section.file_hash }),
+      replace: proposal.exists,
+    });
+    if (!made) return false;
+    this.view.toast("plain", words.add.added(name));
+    if (use) await this.tick(made.id, true);
+    return true;
+  }
+
+  async addSample(): Promise<boolean> {
+    const id = this.app.open?.id ?? (await this.create([]));
+    if (!id) return false;
+    const made = await this.ask("server.add_sample", { id });
+    if (!made) return false;
+    void this.ask("conversation.warm", { id });
+    return true;
+  }
+
+  rescan(): void {
+    if (this.app.open) void this.ask("level.rescan", { id: this.app.open.id });
+  }
+
+  /** Shows the level's file in the file manager; where there is none, says where it is. */
+  async reveal(level: string): Promise<void> {
+    const conversation = this.app.open?.id;
+    if (!conversation) return;
+    const answer = await this.ask("level.reveal", { conversation, level });
+    if (answer?.path && !this.app.info?.can_reveal) this.view.toast("plain", words.servers.fileIs(answer.path));
+  }
+
+  reconnect(server: string): void {
+    if (this.app.open) void this.ask("server.reconnect", { conversation: this.app.open.id, server });
+  }
+
+  async openLog(server: string): Promise<void> {
+    try {
+      await this.app.openLog(server);
+    } catch (error) {
+      this.app.closeLog();
+      this.fail(error);
+    }
+  }
+
+  /** Puts a call on its road. A server that changed is shown first. */
+  async call(server: string, tool: string, text: string): Promise<boolean> {
+    const conversation = this.app.open?.id;
+    if (!conversation) return false;
+    try {
+      await this.app.request("call.start", { conversation, server, tool, arguments: text });
+      return true;
+    } catch (error) {
+      if (failure(error).code === "needs_consent") await this.openReview(server, { kind: "call", tool, arguments: text });
+      else this.fail(error);
+      return false;
+    }
+  }
+
+  stop(entry: string): void {
+    if (this.app.open) void this.ask("call.stop", { conversation: this.app.open.id, entry });
+  }
+
+  async answer(card: string, allow: boolean, reason?: string): Promise<void> {
+    const answer = await this.ask("card.answer", { card, allow, ...(reason ? { reason } : {}) });
+    if (answer && !answer.was_waiting) this.view.toast("plain", words.card.late);
+  }
+
+  async saveSettings(settings: Settings): Promise<void> {
+    await this.ask("settings.set", { settings });
+  }
+
+  /** One key goes to the first waiting card, wherever it is. The card itself gets the keyboard, none of its buttons. */
+  async goToCard(): Promise<void> {
+    const card = this.app.cards.find((c) => c.conversation === this.app.open?.id) ?? this.app.cards[0];
+    if (!card) {
+      this.view.say(words.card.none);
+      this.view.toast("plain", words.card.none);
+      return;
+    }
+    this.view.remember();
+    if (card.conversation !== this.app.open?.id) await this.show(card.conversation);
+    this.view.go("conversation");
+    await drawn();
+    document.getElementById(`card-${card.id}`)?.focus();
+  }
+
+  async copy(text: string, what: string = words.copied): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.view.toast("plain", what);
+    } catch {
+      this.view.toast("bad", words.copyFailed);
+    }
+  }
+}

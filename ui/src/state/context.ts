@@ -1,0 +1,15 @@
+// How components reach the state: by Svelte's context, so that tests and the dev page bring their own.
+
+import { getContext, setContext } from "svelte";
+import { Actions } from "./actions";
+import type { App } from "./app.svelte";
+import type { View } from "./view.svelte";
+
+const key = Symbol("mework");
+export type Mework = { app: App; view: View; act: Actions };
+
+export function provide(app: App, view: View): Mework {
+  return setContext(key, { app, view, act: new Actions(app, view) });
+}
+
+export const mework = (): Mework => getContext<Mework>(key);

@@ -1,0 +1,121 @@
+// What the person looks at: which page, what is open on it, what was said. Nothing here is known to the engine.
+
+import type { ConsentView } from "../host/api";
+
+export type Page = "conversation" | "settings" | "app";
+export type SettingsTab = "mcp" | "workspaces";
+export type Toast = { id: number; tone: "bad" | "plain"; text: string; detail?: string | undefined };
+/** A server that may start only after a person saw what would start, and what they wanted by it. */
+export type Review = { view: ConsentView; wish: Wish };
+export type Wish = { kind: "tick" } | { kind: "test" } | { kind: "call"; tool: string; arguments: string };
+
+const kept = "mework.view";
+type Kept = { sidebar: boolean; conversation: string | null; schema: boolean };
+
+function restore(): Kept {
+  const fresh: Kept = { sidebar: true, conversation: null, schema: true };
+  try {
+    const read: unknown = JSON.parse(localStorage.getItem(kept) ?? "null");
+    if (typeof read !== "object" || read === null) return fresh;
+    const { sidebar, conversation, schema } = read as Partial<Kept>;
+    return {
+      sidebar: sidebar !== false,
+      conversation: typeof conversation === "string" ? conversation : null,
+      schema: schema !== false,
+    };
+  } catch {
+    return fresh;
+  }
+}
+
+export class View {
+  page = $state<Page>("conversation");
+  tab = $state<SettingsTab>("mcp");
+  /** Open panes come back (B43). */
+  sidebar = $state(true);
+  schema = $state(true);
+  lastConversation: string | null = null;
+
+  /** The window is too narrow for two columns; the sidebar lies over the page then. */
+  narrow = $state(false);
+  drawer = $state(false);
+
+  palette = $state(false);
+  keys = $state(false);
+  help = $state(false);
+  /** The level a pasted server would go to; null when the panel is closed. */
+  adding = $state<string | null>(null);
+  /** The server whose details are open on the MCP page. */
+  detail = $state<string | null>(null);
+  reviews = $state.raw<ReadonlyMap<string, Review>>(new Map());
+  toasts = $state.raw<Toast[]>([]);
+  /** Said to screen readers. */
+  said = $state("");
+  /** A tool that something else chose for the composer. */
+  chosen = $state.raw<{ server: string; tool: string; arguments?: string; at: number } | null>(null);
+  /** Counts up when the composer's picker is asked for from elsewhere. */
+  pickerAsked = $state(0);
+
+  #toastId = 0;
+  #before: HTMLElement | null = null;
+
+  constructor() {
+    const { sidebar, conversation, schema } = restore();
+    this.sidebar = sidebar;
+    this.schema = schema;
+    this.lastConversation = conversation;
+  }
+
+  keep(conversation: string | null): void {
+    this.lastConversation = conversation;
+    try {
+      const value: Kept = { sidebar: this.sidebar, conversation, schema: this.schema };
+      localStorage.setItem(kept, JSON.stringify(value));
+    } catch {
+      // Nothing is lost but the memory of panes.
+    }
+  }
+
+  go(page: Page, tab?: SettingsTab): void {
+    this.page = page;
+    if (tab) this.tab = tab;
+    this.drawer = false;
+  }
+
+  say(text: string): void {
+    // The same words twice are said twice.
+    this.said = this.said === text ? `${text}\u00a0` : text;
+  }
+
+  toast(tone: Toast["tone"], text: string, detail?: string): void {
+    const id = ++this.#toastId;
+    this.toasts = [...this.toasts.filter((t) => t.text !== text), { id, tone, text, detail }].slice(-4);
+    if (tone === "plain") setTimeout(() => this.dismiss(id), 6000);
+  }
+
+  dismiss(id: number): void {
+    this.toasts = this.toasts.filter((t) => t.id !== id);
+  }
+
+  review(server: string, review: Review | null): void {
+    const next = new Map(this.reviews);
+    if (review) next.set(server, review);
+    else next.delete(server);
+    this.reviews = next;
+  }
+
+  /** Remembers where the keyboard was, before a jump to a card. */
+  remember(): void {
+    const now = document.activeElement;
+    this.#before = now instanceof HTMLElement && now !== document.body ? now : null;
+  }
+
+  /** Goes back there; false when there is nothing to go back to. */
+  goBack(): boolean {
+    const before = this.#before;
+    this.#before = null;
+    if (!before?.isConnected) return false;
+    before.focus();
+    return true;
+  }
+}
