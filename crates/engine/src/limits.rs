@@ -39,6 +39,8 @@ pub const SERVER_SCHEMA_BYTES: usize = 512 * KIB;
 pub const ALL_SCHEMA_BYTES: usize = 2 * MIB;
 pub const SERVERS_PER_RUN: usize = 128;
 pub const TOOL_PAGES: usize = 128;
+/// Tools one server may list at all, hidden and malformed ones included.
+pub const LISTED_TOOLS: usize = 4 * TOOLS_PER_TURN;
 pub const CURSOR_BYTES: usize = 16 * KIB;
 /// A tool with a longer name is set aside.
 pub const TOOL_NAME_BYTES: usize = 512;
