@@ -58,6 +58,8 @@ pub const STDOUT_NOISE_BYTES: usize = 4 * MIB;
 /// More messages than this per second, for [`FLOOD_SECONDS`], end the connection (row 24).
 pub const FLOOD_MESSAGES_PER_SECOND: usize = 1000;
 pub const FLOOD_SECONDS: u32 = 5;
+/// Requests of a server that wait for it to read their answers; one more ends the connection (row 24).
+pub const UNANSWERED_REQUESTS: usize = 256;
 
 // Connections (B24, B25).
 /// "It closes after 30 minutes idle".

@@ -9,6 +9,7 @@ pub mod log;
 pub mod pool;
 pub mod probe;
 pub mod result;
+pub mod wire;
 
 use std::time::{Duration, Instant};
 

@@ -1,1 +1,325 @@
+//! Cuts a stdio server's output into protocol messages. Everything is bounded while it is read (B21, rows 23, 24, 37):
+//! one message, the lines that are no message, and how many come in a second. Past a bound the stream ends at once, with
+//! an error that names it.
 //!
+//! It knows lines, not MCP: whether a JSON object is a protocol message is decided by its reader, which hands back
+//! what is not.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::time::Instant;
+
+use super::log::{ServerLog, Source, cut};
+use crate::limits;
+
+/// Lines of noise that are kept to be shown.
+const SAMPLE_LINES: usize = 5;
+/// Bytes kept of each.
+const SAMPLE_BYTES: usize = 300;
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Why nothing more comes from a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    #[error("It sent a message longer than {} MiB, the limit for one message.", limits::STDIO_MESSAGE_BYTES >> 20)]
+    TooLong,
+    #[error(
+        "It wrote more than {} MiB to stdout that is no protocol message. A server has to keep stdout for the protocol and log to stderr.",
+        limits::STDOUT_NOISE_BYTES >> 20
+    )]
+    TooMuchNoise,
+    #[error("It sent more than {} messages a second for {} seconds.", limits::FLOOD_MESSAGES_PER_SECOND, limits::FLOOD_SECONDS)]
+    Flood,
+    #[error("It sent {} requests without reading an answer.", limits::UNANSWERED_REQUESTS)]
+    Unanswered,
+    #[error("It closed its stdout.")]
+    Closed,
+    #[error("Reading from it failed: {0}.")]
+    Io(String),
+}
+
+/// Lines on stdout that were no protocol message.
+#[derive(Debug)]
+pub struct Noise {
+    kept: Mutex<Kept>,
+    log: ServerLog,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: usize,
+    bytes: usize,
+    sample: Vec<String>,
+}
+
+impl Noise {
+    pub fn new(log: ServerLog) -> Self {
+        Self { kept: Mutex::default(), log }
+    }
+
+    /// Counts a line (`bytes` long, `start` is how it begins); an error when that was too much.
+    pub fn line(&self, start: &[u8], bytes: usize) -> Result<(), Ended> {
+        let text = String::from_utf8_lossy(start);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        self.log.write(Source::Stdout, text);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.lines += 1;
+        if kept.sample.len() < SAMPLE_LINES {
+            let line = self.log.scrubber().show(cut(text, SAMPLE_BYTES));
+            kept.sample.push(line);
+        }
+        kept.bytes += bytes;
+        if kept.bytes > limits::STDOUT_NOISE_BYTES { Err(Ended::TooMuchNoise) } else { Ok(()) }
+    }
+
+    fn blank(&self, bytes: usize) -> Result<(), Ended> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes += bytes;
+        if kept.bytes > limits::STDOUT_NOISE_BYTES { Err(Ended::TooMuchNoise) } else { Ok(()) }
+    }
+
+    /// How many lines, and the first few, scrubbed and safe to show.
+    pub fn seen(&self) -> (usize, Vec<String>) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        (kept.lines, kept.sample.clone())
+    }
+}
+
+/// The lines of a stream that begin like a JSON object.
+pub struct Framer<R> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    /// Bytes of the current line, those that were not kept included.
+    length: usize,
+    /// `line` was handed out; the next read starts a new one.
+    taken: bool,
+    flood: Gauge,
+}
+
+#[derive(PartialEq)]
+enum Kind {
+    Blank,
+    Message,
+    Noise,
+}
+
+fn kind(line: &[u8]) -> Kind {
+    // The mark may still be arriving.
+    let line = if BOM.starts_with(line) { &[] } else { line.strip_prefix(BOM).unwrap_or(line) };
+    match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => Kind::Blank,
+        Some(b'{') => Kind::Message,
+        Some(_) => Kind::Noise,
+    }
+}
+
+impl<R: AsyncRead + Unpin> Framer<R> {
+    pub fn new(read: R) -> Self {
+        Self {
+            read: BufReader::with_capacity(16 * 1024, read),
+            line: Vec::new(),
+            length: 0,
+            taken: false,
+            flood: Gauge::new(Instant::now()),
+        }
+    }
+
+    /// The next line that begins like a JSON object, without its line end. Noise goes to `noise`. May be dropped and
+    /// called again at any time: a partial line is kept.
+    pub async fn next(&mut self, noise: &Noise) -> Result<&[u8], Ended> {
+        loop {
+            if self.taken {
+                self.taken = false;
+                self.length = 0;
+                self.line.clear();
+                // A large message must not keep its memory for ever.
+                self.line.shrink_to(64 * 1024);
+            }
+            let available = self.read.fill_buf().await.map_err(|error| Ended::Io(error.to_string()))?;
+            let at_end = available.is_empty();
+            if at_end && self.length == 0 {
+                return Err(Ended::Closed);
+            }
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let part = newline.map_or(available, |at| &available[..at]);
+            let used = newline.map_or(available.len(), |at| at + 1);
+            self.length += part.len();
+            let keep = match kind(&self.line) {
+                Kind::Noise => limits::LOG_LINE_BYTES.saturating_sub(self.line.len()).min(part.len()),
+                Kind::Blank | Kind::Message => part.len(),
+            };
+            self.line.extend_from_slice(&part[..keep]);
+            self.read.consume(used);
+
+            let kind = kind(&self.line);
+            match kind {
+                Kind::Message if self.length > limits::STDIO_MESSAGE_BYTES => return Err(Ended::TooLong),
+                Kind::Noise | Kind::Blank if self.length > limits::STDOUT_NOISE_BYTES => {
+                    self.line.truncate(limits::LOG_LINE_BYTES);
+                    noise.line(&self.line, self.length)?;
+                    return Err(Ended::TooMuchNoise);
+                }
+                _ => {}
+            }
+            if newline.is_none() && !at_end {
+                continue;
+            }
+            self.taken = true;
+            self.flood.count(Instant::now())?;
+            match kind {
+                Kind::Message => {
+                    let line = self.line.strip_prefix(BOM).unwrap_or(&self.line);
+                    return Ok(line.trim_ascii());
+                }
+                Kind::Noise => {
+                    self.line.truncate(limits::LOG_LINE_BYTES);
+                    noise.line(&self.line, self.length)?;
+                }
+                Kind::Blank => noise.blank(self.length + 1)?,
+            }
+        }
+    }
+}
+
+/// Ends a stream that sends too many messages for too long (row 24).
+struct Gauge {
+    second: Instant,
+    messages: usize,
+    loud_seconds: u32,
+}
+
+impl Gauge {
+    fn new(now: Instant) -> Self {
+        Self { second: now, messages: 0, loud_seconds: 0 }
+    }
+
+    fn count(&mut self, now: Instant) -> Result<(), Ended> {
+        let passed = now.duration_since(self.second);
+        if passed >= Duration::from_secs(1) {
+            let loud = self.messages > limits::FLOOD_MESSAGES_PER_SECOND && passed < Duration::from_secs(2);
+            self.loud_seconds = if loud { self.loud_seconds + 1 } else { 0 };
+            self.second = now;
+            self.messages = 0;
+        }
+        self.messages += 1;
+        if self.loud_seconds >= limits::FLOOD_SECONDS { Err(Ended::Flood) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::super::log::Logs;
+    use super::*;
+    use crate::text::Scrubber;
+
+    fn noise() -> Noise {
+        let id = "native:local:/h/mcp.json#a".parse().unwrap();
+        Noise::new(Logs::new(Scrubber::default()).of(&id))
+    }
+
+    /// Everything the framer hands out, its end, and the noise it counted.
+    async fn frames(input: Vec<u8>) -> (Vec<String>, Ended, (usize, Vec<String>)) {
+        let (mut write, read) = tokio::io::duplex(4096);
+        tokio::spawn(async move {
+            let _ = write.write_all(&input).await;
+        });
+        let noise = noise();
+        let mut framer = Framer::new(read);
+        let mut lines = Vec::new();
+        loop {
+            match framer.next(&noise).await {
+                Ok(line) => lines.push(String::from_utf8(line.to_vec()).unwrap()),
+                Err(end) => return (lines, end, noise.seen()),
+            }
+        }
+    }
+
+    /// Complaint 29, and the line ends of Windows.
+    #[tokio::test]
+    async fn noise_is_counted_and_messages_come_through() {
+        let input = "\u{feff}{\"a\":1}\r\nhello\n\n  {\"b\":2}\n[1]\n\u{feff}npm warn\r\n{\"last\":3}";
+        let (lines, end, (count, sample)) = frames(input.into()).await;
+        assert_eq!(lines, ["{\"a\":1}", "{\"b\":2}", "{\"last\":3}"]);
+        assert_eq!((end, count), (Ended::Closed, 3));
+        assert_eq!(sample, ["hello", "[1]", "npm warn"]);
+    }
+
+    #[tokio::test]
+    async fn row_23_one_message_is_4_mib_at_most() {
+        let message = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
+        let (lines, end, _) = frames((message(limits::STDIO_MESSAGE_BYTES) + "\n").into()).await;
+        assert_eq!((lines[0].len(), end), (limits::STDIO_MESSAGE_BYTES, Ended::Closed));
+        let (lines, end, _) = frames(message(limits::STDIO_MESSAGE_BYTES + 1).into()).await;
+        assert_eq!((lines.len(), end.clone()), (0, Ended::TooLong));
+        assert_eq!(end.to_string(), "It sent a message longer than 4 MiB, the limit for one message.");
+    }
+
+    #[tokio::test]
+    async fn row_37_noise_is_bounded_in_one_line_and_in_many() {
+        let (_, end, (count, sample)) = frames(vec![b'x'; limits::STDOUT_NOISE_BYTES + 1]).await;
+        assert_eq!((end, count, sample[0].len()), (Ended::TooMuchNoise, 1, SAMPLE_BYTES));
+        let mut many = vec![b'x'; 1023];
+        many.push(b'\n');
+        let (_, end, (count, sample)) = frames(many.repeat(5000)).await;
+        assert_eq!((end, count, sample.len()), (Ended::TooMuchNoise, 4101, SAMPLE_LINES));
+        let (_, end, (count, _)) = frames(vec![b'\n'; 500]).await;
+        assert_eq!((end, count), (Ended::Closed, 0));
+        let (_, end, _) = frames(vec![b' '; limits::STDOUT_NOISE_BYTES + 1]).await;
+        assert_eq!(end, Ended::TooMuchNoise);
+    }
+
+    #[tokio::test]
+    async fn memory_of_a_noise_line_is_bounded() {
+        let (mut write, read) = tokio::io::duplex(4096);
+        tokio::spawn(async move {
+            let _ = write.write_all(&vec![b'x'; 1024 * 1024]).await;
+            let _ = write.write_all(b"\n{}\n").await;
+        });
+        let mut framer = Framer::new(read);
+        let noise = noise();
+        let _ = framer.next(&noise).await.unwrap();
+        assert!(framer.line.capacity() <= 128 * 1024, "{}", framer.line.capacity());
+    }
+
+    #[tokio::test]
+    async fn a_dropped_read_loses_nothing() {
+        let (mut write, read) = tokio::io::duplex(64);
+        let noise = noise();
+        let mut framer = Framer::new(read);
+        write.write_all(b"{\"a\"").await.unwrap();
+        tokio::select! {
+            biased;
+            _ = framer.next(&noise) => panic!("the line is not complete"),
+            () = std::future::ready(()) => {}
+        }
+        write.write_all(b":1}\n").await.unwrap();
+        assert_eq!(framer.next(&noise).await.unwrap(), b"{\"a\":1}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn row_24_a_flood_ends_after_five_seconds_and_a_burst_does_not() {
+        let mut gauge = Gauge::new(Instant::now());
+        let mut second = |messages: usize| {
+            let mut result = Ok(());
+            for _ in 0..messages {
+                result = result.and(gauge.count(Instant::now()));
+            }
+            result
+        };
+        for _ in 0..4 {
+            assert_eq!(second(1001), Ok(()));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(second(1000), Ok(()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..5 {
+            assert_eq!(second(1001), Ok(()));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(second(1), Err(Ended::Flood));
+    }
+}

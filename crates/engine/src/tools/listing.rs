@@ -164,7 +164,8 @@ impl<'a> Listing<'a> {
                 .set_aside
                 .push(SetAside { name: None, reason: format!("{} more tools are malformed too", self.more_set_aside) });
         }
-        for (key, wanted) in [("disabledTools", &self.server.hidden_tools), ("disabledAutoApproveTools", &self.server.always_ask)] {
+        for (key, wanted) in [("disabledTools", &self.server.hidden_tools), ("disabledAutoApproveTools", &self.server.always_ask)]
+        {
             for name in wanted.iter().filter(|name| !self.names.contains(*name)) {
                 let name = display_capped(name, SHOWN_NAME_CHARS);
                 self.tools.notices.push(format!("`{key}` names `{name}`, and the server lists no tool of that name."));
@@ -193,9 +194,8 @@ impl<'a> Listing<'a> {
         let Some(name) = written.name.and_then(|name| string(name)) else {
             return unnamed("its `name` is missing or not a string".into());
         };
-        let aside = |reason: &str| {
-            Ok(Err(SetAside { name: Some(display_capped(&name, SHOWN_NAME_CHARS)), reason: reason.to_string() }))
-        };
+        let aside =
+            |reason: &str| Ok(Err(SetAside { name: Some(display_capped(&name, SHOWN_NAME_CHARS)), reason: reason.to_string() }));
         if name.is_empty() {
             return aside("its name is empty");
         }
@@ -210,11 +210,9 @@ impl<'a> Listing<'a> {
             return aside("its `title` or `description` is not a string");
         };
         let Some(input) = written.input_schema else { return aside("it has no `inputSchema`") };
-        for (key, value) in [
-            ("inputSchema", Some(input)),
-            ("outputSchema", written.output_schema),
-            ("annotations", written.annotations),
-        ] {
+        for (key, value) in
+            [("inputSchema", Some(input)), ("outputSchema", written.output_schema), ("annotations", written.annotations)]
+        {
             if value.is_some_and(|value| !value.get().starts_with('{')) {
                 return aside(&format!("its `{key}` is not an object"));
             }

@@ -272,10 +272,7 @@ mod tests {
             defs.insert(format!("d{n}"), json!({ "allOf": [{ "$ref": next }, { "$ref": next }] }));
         }
         defs.insert("d30".into(), json!({ "type": "object" }));
-        assert_eq!(
-            skipped(json!({ "$defs": defs, "$ref": "#/$defs/d0" }), "{}"),
-            "its schema would need too many steps"
-        );
+        assert_eq!(skipped(json!({ "$defs": defs, "$ref": "#/$defs/d0" }), "{}"), "its schema would need too many steps");
         assert_eq!(skipped(json!({ "allOf": [{ "$ref": "#" }] }), "{}"), "its schema refers to itself without end");
         let pair = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } } });
         assert_eq!(skipped(pair, "{}"), "its schema refers to itself without end");

@@ -1,0 +1,474 @@
+//! JSON-RPC over a stdio server's pipes, as a transport under rmcp. It decides what each message is, because rmcp would
+//! guess the type of a result from its shape: the answer to a handshake is read leniently, every other result travels on
+//! as its JSON text, which is read where its bounds are known. Notifications are handled here, in order; rmcp
+//! sees requests and answers only.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetExtensions, Implementation, InitializeResult,
+    JsonRpcError, JsonRpcMessage, NumberOrString, PingRequest, ProtocolVersion, RequestId, ServerCapabilities, ServerRequest,
+    ServerResult,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
+
+use super::framer::{Ended, Framer, Noise};
+use super::log::{ServerLog, cut};
+use crate::limits;
+
+/// Characters kept of a server's error message.
+const ERROR_BYTES: usize = 4 * 1024;
+
+/// What a server said about a call that is running; safe to show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub progress: Option<f64>,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// Rides in a request's extensions: where its progress goes. One that is not read in time is dropped.
+#[derive(Clone)]
+pub struct ProgressTo(pub mpsc::Sender<Progress>);
+
+/// Rides in a call's extensions: its arguments, exactly as they were shown.
+#[derive(Clone)]
+pub struct ExactArguments(pub Arc<str>);
+
+/// What is known of a connection's two pipes from outside the transport.
+#[derive(Debug)]
+pub struct Wire {
+    pub noise: Noise,
+    log: ServerLog,
+    ended: watch::Sender<Option<Ended>>,
+    /// A message came that was one.
+    spoke: AtomicBool,
+    tools_changed: AtomicBool,
+    progress: Mutex<HashMap<NumberOrString, mpsc::Sender<Progress>>>,
+    handshakes: Mutex<HashMap<RequestId, Handshake>>,
+    unanswered: AtomicUsize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Handshake {
+    Initialize,
+    Discover,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wire {
+    pub fn new(log: ServerLog) -> Arc<Self> {
+        Arc::new(Self {
+            noise: Noise::new(log.clone()),
+            log,
+            ended: watch::channel(None).0,
+            spoke: AtomicBool::new(false),
+            tools_changed: AtomicBool::new(false),
+            progress: Mutex::default(),
+            handshakes: Mutex::default(),
+            unanswered: AtomicUsize::new(0),
+        })
+    }
+    /// Why nothing more comes, once that is so.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended.borrow().clone()
+    }
+    pub async fn until_ended(&self) -> Ended {
+        let mut ended = self.ended.subscribe();
+        match ended.wait_for(Option::is_some).await {
+            Ok(ended) => ended.clone().unwrap_or(Ended::Closed),
+            Err(_) => Ended::Closed,
+        }
+    }
+    pub fn spoke(&self) -> bool {
+        self.spoke.load(Ordering::Relaxed)
+    }
+    /// The server said that its tools changed since this was last asked (row 24: however often it said so).
+    pub fn take_tools_changed(&self) -> bool {
+        self.tools_changed.swap(false, Ordering::Relaxed)
+    }
+    pub fn tools_changed(&self) -> bool {
+        self.tools_changed.load(Ordering::Relaxed)
+    }
+    /// Forgets where a call's progress goes.
+    pub fn forget_progress(&self, token: &NumberOrString) {
+        lock(&self.progress).remove(token);
+    }
+    fn end(&self, why: Ended) {
+        self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            if first {
+                *ended = Some(why);
+            }
+            first
+        });
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        match method {
+            "notifications/tools/list_changed" => self.tools_changed.store(true, Ordering::Relaxed),
+            "notifications/progress" => {
+                let Some(params) = params.and_then(|raw| serde_json::from_str::<ProgressParams>(raw.get()).ok()) else { return };
+                let Some(to) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
+                let message = params.message.map(|text| self.log.scrubber().show(cut(&text, limits::LOG_LINE_BYTES)));
+                let _ = to.try_send(Progress { progress: params.progress, total: params.total, message });
+            }
+            _ => {}
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgressParams {
+    progress_token: NumberOrString,
+    #[serde(default)]
+    progress: Option<f64>,
+    #[serde(default)]
+    total: Option<f64>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// A message as written; values stay text.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(default)]
+    id: Option<NumberOrString>,
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+pub struct StdioTransport<R, W> {
+    framer: Framer<R>,
+    write: Arc<tokio::sync::Mutex<Option<W>>>,
+    wire: Arc<Wire>,
+}
+
+impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
+    pub fn new(read: R, write: W, wire: Arc<Wire>) -> Self {
+        Self { framer: Framer::new(read), write: Arc::new(tokio::sync::Mutex::new(Some(write))), wire }
+    }
+}
+
+impl<R, W> Transport<RoleClient> for StdioTransport<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let bytes = self.outgoing(item);
+        let write = self.write.clone();
+        async move {
+            let bytes = bytes?;
+            let mut write = write.lock().await;
+            let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            write.write_all(&bytes).await?;
+            write.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let line = match self.framer.next(&self.wire.noise).await {
+                Ok(line) => line,
+                Err(why) => {
+                    self.wire.end(why);
+                    return None;
+                }
+            };
+            match incoming(&self.wire, line) {
+                Incoming::Pass(message) => return Some(*message),
+                Incoming::Handled => {}
+                Incoming::Noise => {
+                    if let Err(why) = self.wire.noise.line(&line[..line.len().min(limits::LOG_LINE_BYTES)], line.len()) {
+                        self.wire.end(why);
+                        return None;
+                    }
+                }
+                Incoming::End(why) => {
+                    self.wire.end(why);
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // Somebody who is stuck writing to a server that does not read holds the lock; ending the process frees both.
+        if let Ok(mut write) = self.write.try_lock() {
+            write.take();
+        }
+        Ok(())
+    }
+}
+
+impl<R, W> StdioTransport<R, W> {
+    fn outgoing(&mut self, item: TxJsonRpcMessage<RoleClient>) -> io::Result<Vec<u8>> {
+        let mut exact = None;
+        match &item {
+            JsonRpcMessage::Request(request) => {
+                let extensions = request.request.extensions();
+                exact = extensions.get::<ExactArguments>().cloned();
+                let progress = extensions.get::<ProgressTo>().cloned();
+                let text = serde_json::to_value(&request.request)?;
+                match text.get("method").and_then(Value::as_str) {
+                    Some("initialize") => drop(lock(&self.wire.handshakes).insert(request.id.clone(), Handshake::Initialize)),
+                    Some("server/discover") => drop(lock(&self.wire.handshakes).insert(request.id.clone(), Handshake::Discover)),
+                    _ => {}
+                }
+                let token = text.pointer("/params/_meta/progressToken").cloned();
+                if let (Some(progress), Some(token)) = (progress, token) {
+                    lock(&self.wire.progress).insert(serde_json::from_value(token)?, progress.0);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                self.wire.unanswered.fetch_sub(1, Ordering::Relaxed);
+            }
+            JsonRpcMessage::Notification(_) => {}
+        }
+        let mut bytes = match exact {
+            Some(exact) => with_arguments(&item, &exact.0)?,
+            None => serde_json::to_vec(&item)?,
+        };
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+/// The message with these arguments spliced in, token by token as they were written. Line ends can only stand between
+/// tokens of JSON, where a space means the same.
+fn with_arguments(item: &TxJsonRpcMessage<RoleClient>, arguments: &str) -> io::Result<Vec<u8>> {
+    let mut message = serde_json::to_value(item)?;
+    let params = message.get_mut("params").and_then(Value::as_object_mut).ok_or(io::ErrorKind::InvalidInput)?;
+    let params = std::mem::take(params);
+    let arguments: Box<RawValue> = serde_json::from_str(&arguments.replace(['\n', '\r'], " "))?;
+    let mut raw: indexmap::IndexMap<String, Box<RawValue>> = indexmap::IndexMap::new();
+    for (key, value) in params {
+        raw.insert(key, serde_json::value::to_raw_value(&value)?);
+    }
+    raw.insert("arguments".into(), arguments);
+    let mut whole: indexmap::IndexMap<&str, Box<RawValue>> = indexmap::IndexMap::new();
+    for key in ["jsonrpc", "id", "method"] {
+        whole.insert(key, serde_json::value::to_raw_value(&message[key])?);
+    }
+    whole.insert("params", serde_json::value::to_raw_value(&raw)?);
+    Ok(serde_json::to_vec(&whole)?)
+}
+
+enum Incoming {
+    Pass(Box<RxJsonRpcMessage<RoleClient>>),
+    Handled,
+    Noise,
+    End(Ended),
+}
+
+fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
+    let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else { return Incoming::Noise };
+    let pass = |message| Incoming::Pass(Box::new(message));
+    match (message.method, message.id, message.result, message.error) {
+        (Some(method), Some(id), ..) => {
+            wire.spoke.store(true, Ordering::Relaxed);
+            if wire.unanswered.fetch_add(1, Ordering::Relaxed) >= limits::UNANSWERED_REQUESTS {
+                return Incoming::End(Ended::Unanswered);
+            }
+            // Row 31: whatever it asks for, only `ping` has an answer. The name is all that is needed to say so.
+            let request = match &*method {
+                "ping" => ServerRequest::PingRequest(PingRequest::default()),
+                _ => ServerRequest::CustomRequest(CustomRequest::new(cut(&method, 200), None)),
+            };
+            pass(JsonRpcMessage::request(request, id))
+        }
+        (Some(method), None, ..) => {
+            wire.spoke.store(true, Ordering::Relaxed);
+            wire.notification(&method, message.params);
+            Incoming::Handled
+        }
+        (None, id, _, Some(error)) => {
+            wire.spoke.store(true, Ordering::Relaxed);
+            pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient_error(error))))
+        }
+        (None, Some(id), Some(result), None) => {
+            wire.spoke.store(true, Ordering::Relaxed);
+            let handshake = lock(&wire.handshakes).get(&id).copied();
+            let result = match handshake {
+                Some(Handshake::Initialize) => initialize_result(result.get()),
+                Some(Handshake::Discover) => discover_result(result.get()),
+                None => None,
+            }
+            .unwrap_or_else(|| ServerResult::CustomResult(CustomResult::new(Value::String(result.get().into()))));
+            pass(JsonRpcMessage::response(result, id))
+        }
+        (None, ..) => Incoming::Noise,
+    }
+}
+
+/// An error as the protocol says, or anything else that stands in its place: `"error": "boom"`.
+fn lenient_error(raw: &RawValue) -> ErrorData {
+    let value: Value =
+        if raw.get().len() > 64 * 1024 { Value::Null } else { serde_json::from_str(raw.get()).unwrap_or(Value::Null) };
+    let code = value.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()).unwrap_or(-32603);
+    let message = match (&value, value.get("message")) {
+        (_, Some(Value::String(message))) | (Value::String(message), _) => message.clone(),
+        _ => raw.get().to_string(),
+    };
+    // The data of a version refusal is read in the handshake; it is small.
+    let data = value.get("data").filter(|_| code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0).cloned();
+    ErrorData::new(ErrorCode(code), cut(&message, ERROR_BYTES).to_string(), data)
+}
+
+fn initialize_result(raw: &str) -> Option<ServerResult> {
+    let written: Map<String, Value> = serde_json::from_str(raw).ok()?;
+    let version = written.get("protocolVersion")?.as_str()?;
+    let mut result = InitializeResult::new(capabilities(&written));
+    result.protocol_version = version_of(version)?;
+    result.server_info = implementation(written.get("serverInfo"));
+    Some(ServerResult::InitializeResult(result))
+}
+
+fn discover_result(raw: &str) -> Option<ServerResult> {
+    let written: Map<String, Value> = serde_json::from_str(raw).ok()?;
+    let versions = written.get("supportedVersions")?.as_array()?;
+    let versions: Vec<ProtocolVersion> = versions.iter().filter_map(Value::as_str).filter_map(version_of).collect();
+    let server = written.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/serverInfo"));
+    let info = implementation(server.or(written.get("serverInfo")));
+    let result: DiscoverResult = serde_json::from_value(json!({
+        "resultType": "complete",
+        "supportedVersions": versions,
+        "capabilities": capabilities(&written),
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": { "io.modelcontextprotocol/serverInfo": { "name": info.name, "version": info.version } },
+    }))
+    .ok()?;
+    Some(ServerResult::DiscoverResult(result))
+}
+
+fn version_of(text: &str) -> Option<ProtocolVersion> {
+    serde_json::from_value(Value::String(cut(text, 64).into())).ok()
+}
+
+/// Whether it offers tools is all that matters here.
+fn capabilities(written: &Map<String, Value>) -> ServerCapabilities {
+    let tools = written.get("capabilities").and_then(|c| c.get("tools")).is_some();
+    serde_json::from_value(if tools { json!({ "tools": {} }) } else { json!({}) }).unwrap_or_default()
+}
+
+fn implementation(written: Option<&Value>) -> Implementation {
+    let word = |key: &str| written.and_then(|info| info.get(key)).and_then(Value::as_str).map_or("", |word| cut(word, 256));
+    Implementation::new(word("name"), word("version"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log::Logs;
+    use super::*;
+    use crate::text::Scrubber;
+
+    fn wire() -> Arc<Wire> {
+        Wire::new(Logs::new(Scrubber::default()).of(&"native:local:/h/mcp.json#a".parse().unwrap()))
+    }
+
+    fn error_of(line: &str) -> (i32, String) {
+        match incoming(&wire(), line.as_bytes()) {
+            Incoming::Pass(message) => match *message {
+                JsonRpcMessage::Error(error) => (error.error.code.0, error.error.message.into_owned()),
+                other => panic!("{other:?}"),
+            },
+            _ => panic!("not passed on"),
+        }
+    }
+
+    #[test]
+    fn errors_of_any_shape_are_errors() {
+        assert_eq!(error_of(r#"{"id":1,"error":"boom"}"#), (-32603, "boom".into()));
+        assert_eq!(error_of(r#"{"id":1,"error":{"code":-5,"message":"no"}}"#), (-5, "no".into()));
+        assert_eq!(error_of(r#"{"id":1,"error":{"why":"no"}}"#), (-32603, r#"{"why":"no"}"#.into()));
+        assert_eq!(error_of(r#"{"id":1,"error":null}"#), (-32603, "null".into()));
+    }
+
+    #[test]
+    fn json_that_is_no_protocol_message_is_noise() {
+        for line in ["{}", r#"{"level":30,"msg":"hi"}"#, r#"{"id":{},"result":1}"#, r#"{"id":1,"id":1,"result":1}"#, "{oops"] {
+            assert!(matches!(incoming(&wire(), line.as_bytes()), Incoming::Noise), "{line}");
+        }
+    }
+
+    #[test]
+    fn row_31_server_requests_pass_as_nothing_but_a_name() {
+        let line = r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[]}}"#;
+        let Incoming::Pass(message) = incoming(&wire(), line.as_bytes()) else { panic!("not passed on") };
+        let JsonRpcMessage::Request(request) = *message else { panic!("no request") };
+        let ServerRequest::CustomRequest(custom) = request.request else { panic!("no custom request") };
+        assert_eq!((custom.method.as_str(), custom.params), ("sampling/createMessage", None));
+    }
+
+    #[test]
+    fn row_24_requests_that_nobody_reads_the_answers_of_end_the_connection() {
+        let wire = wire();
+        let line = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        for _ in 0..limits::UNANSWERED_REQUESTS {
+            assert!(matches!(incoming(&wire, line), Incoming::Pass(_)));
+        }
+        assert!(matches!(incoming(&wire, line), Incoming::End(Ended::Unanswered)));
+    }
+
+    #[test]
+    fn results_stay_text() {
+        let Incoming::Pass(message) = incoming(&wire(), br#"{"id":7,"result": {"n":1.50}}"#) else { panic!("not passed on") };
+        let JsonRpcMessage::Response(response) = *message else { panic!("no response") };
+        let ServerResult::CustomResult(CustomResult(Value::String(text))) = response.result else { panic!("no text") };
+        assert_eq!(text, r#"{"n":1.50}"#);
+    }
+
+    #[test]
+    fn a_sloppy_handshake_is_understood() {
+        let Some(ServerResult::InitializeResult(result)) =
+            initialize_result(r#"{"protocolVersion":"2024-11-05","capabilities":{"tools":null,"x":5},"serverInfo":{"name":7}}"#)
+        else {
+            panic!("not understood")
+        };
+        assert_eq!((result.protocol_version.to_string().as_str(), result.server_info.name.as_str()), ("2024-11-05", ""));
+        assert!(initialize_result("{}").is_none() && discover_result("[]").is_none());
+        assert!(discover_result(r#"{"supportedVersions":["2026-07-28",4]}"#).is_some());
+    }
+
+    #[tokio::test]
+    async fn row_7_arguments_are_sent_token_by_token() {
+        let request = rmcp::model::CallToolRequest::new(rmcp::model::CallToolRequestParams::new("t"));
+        let item = JsonRpcMessage::request(rmcp::model::ClientRequest::CallToolRequest(request), RequestId::Number(3));
+        let sent = with_arguments(&item, "{ \"n\": 1.50e2,\r\n \"big\": 123456789012345678901234567890 }").unwrap();
+        assert_eq!(
+            String::from_utf8(sent).unwrap(),
+            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{ \"n\": \
+             1.50e2,   \"big\": 123456789012345678901234567890 }}}"
+        );
+    }
+}
