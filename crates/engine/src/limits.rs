@@ -65,6 +65,9 @@ pub const UNANSWERED_REQUESTS: usize = 256;
 /// "It closes after 30 minutes idle".
 pub const IDLE_CLOSE: Duration = Duration::from_secs(30 * 60);
 pub const LIVE_CONNECTIONS: usize = 32;
+/// A start in the background, the download of a package included; a turn waits [`LISTING_TIMEOUT`] at most, and a late
+/// start joins the next turn (B20).
+pub const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// After a server's stdin is closed, how long it has before its process tree is terminated.
 pub const STDIN_CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// After it is terminated, how long before it is killed.

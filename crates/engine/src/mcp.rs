@@ -4,7 +4,9 @@
 //! It does not know about approvals or conversations' settings; a conversation is only a key here.
 
 pub mod connection;
+mod failure;
 pub mod framer;
+mod handshake;
 pub mod log;
 pub mod pool;
 pub mod probe;

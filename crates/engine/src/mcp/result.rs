@@ -1,1 +1,363 @@
-//!
+//! What a tool call came to. Its size is counted on the raw text before anything is built from it (B26, row 23); then each
+//! block is read by itself: an image is decoded and checked, and what cannot be shown is named.
+
+use std::io::Cursor;
+
+use base64::Engine as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::limits;
+use crate::text::display_capped;
+use crate::tools::size::compact_size;
+
+/// Characters of a name, URI or type that is shown.
+const SHOWN_CHARS: usize = 2000;
+/// Larger images are named instead of shown.
+const IMAGE_SIDE: u32 = 8192;
+const IMAGE_PIXELS: u64 = 16 * 1024 * 1024;
+/// Memory one image may take while it is checked.
+const IMAGE_BYTES: u64 = 128 * 1024 * 1024;
+
+/// A result that a server sent. `is_error` means that the tool says it failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallResult {
+    pub is_error: bool,
+    pub content: Vec<Block>,
+    /// As the server sent it.
+    pub structured: Option<Value>,
+    /// B26's size: bytes of the compact JSON `{content, structuredContent?, isError}`.
+    pub bytes: usize,
+    /// That JSON: what a model receives.
+    pub for_model: Value,
+}
+
+/// One block of a result's content. `text` is as the server sent it, everything else is safe to show.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    Text {
+        text: String,
+    },
+    /// Decoded and size-checked PNG, JPEG, GIF or WebP; `data` is base64.
+    Image {
+        mime: &'static str,
+        data: String,
+        width: u32,
+        height: u32,
+    },
+    Audio {
+        mime: String,
+        bytes: usize,
+    },
+    ResourceLink {
+        uri: String,
+        name: String,
+        mime: Option<String>,
+    },
+    /// An embedded text resource.
+    Resource {
+        uri: String,
+        mime: Option<String>,
+        text: String,
+    },
+    /// Named, not shown: a block that failed its checks, binary data, an unknown type.
+    Other {
+        what: String,
+    },
+}
+
+/// Why a result cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResultError {
+    #[error(
+        "The result is {bytes} bytes long; the limit is {} bytes. It was refused, not cut short: ask the tool for less.",
+        limits::RESULT_BYTES
+    )]
+    TooLarge { bytes: usize },
+    #[error("The result is not what the protocol says: {0}.")]
+    Malformed(String),
+    #[error("The tool asks for input of its own while it runs, which Mework does not offer to servers.")]
+    InputRequired,
+    #[error("The result is of the type `{0}`, which Mework does not know.")]
+    UnknownType(String),
+}
+
+#[derive(Deserialize)]
+struct Written<'a> {
+    #[serde(default, borrow, deserialize_with = "present")]
+    content: Option<&'a RawValue>,
+    #[serde(default, borrow, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+    #[serde(default, borrow, rename = "isError")]
+    is_error: Option<&'a RawValue>,
+    #[serde(default, borrow, rename = "resultType")]
+    result_type: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads the result of `tools/call`. Decoding images takes time: call it where that may block.
+pub fn parse(raw: &str) -> Result<CallResult, ResultError> {
+    let malformed = |what: &str| ResultError::Malformed(what.into());
+    let written: Written<'_> = serde_json::from_str(raw).map_err(|error| {
+        let words = error.to_string();
+        malformed(words.split(" at line ").next().filter(|_| raw.starts_with('{')).unwrap_or("it is not an object"))
+    })?;
+    if let Some(kind) = written.result_type {
+        match serde_json::from_str::<String>(kind.get()).as_deref() {
+            Ok("complete") => {}
+            Ok("input_required") => return Err(ResultError::InputRequired),
+            _ => return Err(ResultError::UnknownType(display_capped(kind.get(), 80))),
+        }
+    }
+    // Anything but a plain "no" counts as a failure.
+    let is_error = written.is_error.is_some_and(|raw| raw.get() != "false");
+    let size = |raw: Option<&RawValue>| {
+        raw.map_or(Ok(0), |raw| compact_size(raw.get())).map_err(|_| malformed("it is nested too deep, or its text is broken"))
+    };
+    let content = match written.content {
+        Some(raw) if !raw.get().starts_with('[') => return Err(malformed("its `content` is not a list")),
+        Some(_) => size(written.content)?,
+        None => "[]".len(),
+    };
+    let structured = match size(written.structured)? {
+        0 => 0,
+        bytes => r#","structuredContent":"#.len() + bytes,
+    };
+    let bytes = r#"{"content":"#.len() + content + structured + format!(r#","isError":{is_error}}}"#).len();
+    if bytes > limits::RESULT_BYTES {
+        return Err(ResultError::TooLarge { bytes });
+    }
+    let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).map_err(|_| malformed("its text is broken"));
+    let content = written.content.map(value).transpose()?.unwrap_or_else(|| Value::Array(Vec::new()));
+    let structured = written.structured.map(value).transpose()?;
+    let blocks = content.as_array().map(|blocks| blocks.iter().map(block).collect()).unwrap_or_default();
+    let mut for_model = serde_json::Map::new();
+    for_model.insert("content".into(), content);
+    if let Some(structured) = &structured {
+        for_model.insert("structuredContent".into(), structured.clone());
+    }
+    for_model.insert("isError".into(), is_error.into());
+    Ok(CallResult { is_error, content: blocks, structured, bytes, for_model: for_model.into() })
+}
+
+fn block(value: &Value) -> Block {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let shown = |key: &str| text(key).map(|word| display_capped(word, SHOWN_CHARS));
+    let other = |what: String| Block::Other { what };
+    match text("type") {
+        Some("text") => match text("text") {
+            Some(text) => Block::Text { text: text.into() },
+            None => other("a text block without text".into()),
+        },
+        Some("image") => match text("data") {
+            Some(data) => image(data, text("mimeType")).unwrap_or_else(other),
+            None => other("an image without data".into()),
+        },
+        Some("audio") => {
+            Block::Audio { mime: shown("mimeType").unwrap_or_else(|| "audio".into()), bytes: text("data").map_or(0, decoded_bytes) }
+        }
+        Some("resource_link") => match shown("uri") {
+            Some(uri) => Block::ResourceLink { name: shown("name").unwrap_or_else(|| uri.clone()), uri, mime: shown("mimeType") },
+            None => other("a link to a resource, without its address".into()),
+        },
+        Some("resource") => resource(value.get("resource")),
+        Some(kind) => other(format!("a block of the type `{}`", display_capped(kind, 80))),
+        None => other("a block without a type".into()),
+    }
+}
+
+fn resource(value: Option<&Value>) -> Block {
+    let text = |key: &str| value.and_then(|value| value.get(key)).and_then(Value::as_str);
+    let shown = |key: &str| text(key).map(|word| display_capped(word, SHOWN_CHARS));
+    let uri = shown("uri").unwrap_or_default();
+    match (text("text"), text("blob")) {
+        (Some(text), _) => Block::Resource { uri, mime: shown("mimeType"), text: text.into() },
+        (None, Some(blob)) => {
+            let kind = shown("mimeType").unwrap_or_else(|| "binary data".into());
+            Block::Other { what: format!("a resource of {} bytes ({kind}): {uri}", decoded_bytes(blob)) }
+        }
+        (None, None) => Block::Other { what: "a resource without content".into() },
+    }
+}
+
+fn decoded_bytes(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}
+
+/// Decodes and checks an image (row 30); what it is instead, when it is none that may be shown.
+fn image(data: &str, claimed: Option<&str>) -> Result<Block, String> {
+    let named = |why: &str| {
+        let kind = claimed.map_or(String::new(), |mime| format!(" ({})", display_capped(mime, 80)));
+        format!("an image{kind} that is not shown: {why}")
+    };
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data).map_err(|_| named("its data is not base64"))?;
+    let format = image::guess_format(&bytes).map_err(|_| named("it is no PNG, JPEG, GIF or WebP"))?;
+    let mime = match format {
+        image::ImageFormat::Png => "image/png",
+        image::ImageFormat::Jpeg => "image/jpeg",
+        image::ImageFormat::Gif => "image/gif",
+        image::ImageFormat::WebP => "image/webp",
+        _ => return Err(named("it is no PNG, JPEG, GIF or WebP")),
+    };
+    let (width, height) = image::ImageReader::with_format(Cursor::new(&bytes), format)
+        .into_dimensions()
+        .map_err(|_| named("it cannot be decoded"))?;
+    if width > IMAGE_SIDE || height > IMAGE_SIDE || u64::from(width) * u64::from(height) > IMAGE_PIXELS {
+        return Err(named(&format!("{width} × {height} is too large")));
+    }
+    let mut reader = image::ImageReader::with_format(Cursor::new(&bytes), format);
+    let mut bounds = image::Limits::default();
+    bounds.max_image_width = Some(IMAGE_SIDE);
+    bounds.max_image_height = Some(IMAGE_SIDE);
+    bounds.max_alloc = Some(IMAGE_BYTES);
+    reader.limits(bounds);
+    reader.decode().map_err(|_| named("it cannot be decoded"))?;
+    Ok(Block::Image { mime, data: base64::engine::general_purpose::STANDARD.encode(&bytes), width, height })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(value: Value) -> CallResult {
+        parse(&value.to_string()).unwrap()
+    }
+
+    fn blocks(content: Value) -> Vec<Block> {
+        of(json!({ "content": content })).content
+    }
+
+    fn picture(format: image::ImageFormat, width: u32, height: u32) -> String {
+        let mut bytes = Cursor::new(Vec::new());
+        image::DynamicImage::new_rgb8(width, height).write_to(&mut bytes, format).unwrap();
+        base64::engine::general_purpose::STANDARD.encode(bytes.into_inner())
+    }
+
+    fn other(what: &str) -> Block {
+        Block::Other { what: what.into() }
+    }
+
+    #[test]
+    fn b26_the_size_is_the_compact_json_a_model_receives() {
+        let result = parse(
+            "{ \"_meta\": {\"x\":1}, \"content\": [ {\"type\":\"text\", \"text\":\"\\u00e4\"} ], \"structuredContent\": {\"a\": 1} }",
+        )
+        .unwrap();
+        let expected = r#"{"content":[{"type":"text","text":"ä"}],"structuredContent":{"a":1},"isError":false}"#;
+        assert_eq!((result.bytes, result.for_model.to_string()), (expected.len(), expected.to_string()));
+        assert_eq!(of(json!({})).bytes, r#"{"content":[],"isError":false}"#.len());
+    }
+
+    #[test]
+    fn b26_over_64_kib_is_refused_with_its_size() {
+        let sized = |bytes: usize| {
+            let frame = r#"{"content":[{"type":"text","text":""}],"isError":false}"#.len();
+            parse(&json!({ "content": [{ "type": "text", "text": "x".repeat(bytes - frame) }] }).to_string())
+        };
+        assert_eq!(sized(limits::RESULT_BYTES).unwrap().bytes, 65536);
+        let error = sized(limits::RESULT_BYTES + 1).unwrap_err();
+        assert_eq!(error, ResultError::TooLarge { bytes: 65537 });
+        assert!(error.to_string().starts_with("The result is 65537 bytes long; the limit is 65536 bytes."));
+    }
+
+    #[test]
+    fn b26_anything_but_false_is_a_failed_call() {
+        for (value, failed) in [(json!(true), true), (json!("false"), true), (json!(false), false), (json!(null), false)] {
+            assert_eq!(of(json!({ "content": [], "isError": value })).is_error, failed);
+        }
+    }
+
+    #[test]
+    fn results_of_the_newer_protocol_have_a_type() {
+        assert!(!of(json!({ "resultType": "complete", "content": [] })).is_error);
+        assert_eq!(parse(r#"{"resultType":"input_required"}"#).unwrap_err(), ResultError::InputRequired);
+        assert_eq!(parse(r#"{"resultType":"task"}"#).unwrap_err(), ResultError::UnknownType("\"task\"".into()));
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused() {
+        let why = |raw: &str| parse(raw).unwrap_err();
+        assert_eq!(why("5"), ResultError::Malformed("it is not an object".into()));
+        assert_eq!(why(r#"{"content":"x"}"#), ResultError::Malformed("its `content` is not a list".into()));
+        assert_eq!(why(r#"{"content":[],"content":[]}"#), ResultError::Malformed("duplicate field `content`".into()));
+        let deep = format!("{{\"content\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        assert!(matches!(why(&deep), ResultError::Malformed(_)));
+    }
+
+    #[test]
+    fn row_30_images_are_decoded_and_size_checked() {
+        for (format, mime) in [
+            (image::ImageFormat::Png, "image/png"),
+            (image::ImageFormat::Jpeg, "image/jpeg"),
+            (image::ImageFormat::Gif, "image/gif"),
+            (image::ImageFormat::WebP, "image/webp"),
+        ] {
+            let data = picture(format, 3, 2);
+            // What the bytes are counts, not what the server calls them.
+            let seen = blocks(json!([{ "type": "image", "mimeType": "image/svg+xml", "data": data }]));
+            assert_eq!(seen, [Block::Image { mime, data, width: 3, height: 2 }]);
+        }
+        let svg = base64::engine::general_purpose::STANDARD.encode("<svg onload='x()'/>");
+        let cut = &picture(image::ImageFormat::Png, 30, 30)[..60];
+        let seen = blocks(json!([
+            { "type": "image", "mimeType": "image/svg+xml", "data": svg },
+            { "type": "image", "mimeType": "image/png", "data": "%%%" },
+            { "type": "image", "mimeType": "image/png", "data": cut },
+            { "type": "image", "mimeType": "image/png", "data": picture(image::ImageFormat::Png, 8193, 1) },
+            { "type": "image" },
+        ]));
+        assert_eq!(
+            seen,
+            [
+                other("an image (image/svg+xml) that is not shown: it is no PNG, JPEG, GIF or WebP"),
+                other("an image (image/png) that is not shown: its data is not base64"),
+                other("an image (image/png) that is not shown: it cannot be decoded"),
+                other("an image (image/png) that is not shown: 8193 × 1 is too large"),
+                other("an image without data"),
+            ]
+        );
+    }
+
+    #[test]
+    fn other_blocks_are_named() {
+        let seen = blocks(json!([
+            { "type": "text", "text": "a\u{202e}b" },
+            { "type": "audio", "mimeType": "audio/wav", "data": "AAAA" },
+            { "type": "resource_link", "uri": "file:///a\u{202e}" },
+            { "type": "resource_link", "uri": "u:", "name": "n", "mimeType": "m" },
+            { "type": "resource", "resource": { "uri": "u:", "text": "t" } },
+            { "type": "resource", "resource": { "uri": "u:", "mimeType": "m", "blob": "AAAA" } },
+            { "type": "resource" },
+            { "type": "hologram" },
+            7,
+        ]));
+        assert_eq!(
+            seen,
+            [
+                Block::Text { text: "a\u{202e}b".into() },
+                Block::Audio { mime: "audio/wav".into(), bytes: 3 },
+                Block::ResourceLink { uri: "file:///a⟨U+202E⟩".into(), name: "file:///a⟨U+202E⟩".into(), mime: None },
+                Block::ResourceLink { uri: "u:".into(), name: "n".into(), mime: Some("m".into()) },
+                Block::Resource { uri: "u:".into(), mime: None, text: "t".into() },
+                other("a resource of 3 bytes (m): u:"),
+                other("a resource without content"),
+                other("a block of the type `hologram`"),
+                other("a block without a type"),
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(raw in "\\PC{0,40}|\\{\"content\":[\\[\\]{}\":,a-z0-9]{0,40}\\}") {
+            let _ = parse(&raw);
+        }
+    }
+}

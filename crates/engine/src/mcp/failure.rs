@@ -1,0 +1,254 @@
+//! The words for a server that could not be found, started, reached or listed: what happened, and what to do. Everything
+//! a server said goes through the scrubber and is made safe to show; nothing here decides what happens next.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::framer::Ended;
+use super::wire::Wire;
+use super::{Era, Failure, Stage};
+use crate::config::resolve::StartProblem;
+use crate::limits;
+use crate::machine::Machine;
+use crate::machine::environment::Environment;
+use crate::machine::process::{Exit, Exits, ResolveError, SpawnError, Stderr};
+use crate::machine::resolve::interpreter_problem;
+use crate::text::Scrubber;
+
+/// How many of the last lines of stderr are searched for a variable's name.
+const SEARCHED_LINES: usize = 200;
+
+/// What was started, for as long as something about it may have to be said.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub program: PathBuf,
+    pub env: Environment,
+    pub machine: Machine,
+    pub scrubber: Scrubber,
+}
+
+/// What a server left behind when it failed.
+#[derive(Debug, Default)]
+pub(super) struct Traces {
+    pub exit: Option<Exit>,
+    /// The last lines of stderr, as they came.
+    pub stderr: Vec<String>,
+    /// Lines on stdout that were no message, and the first few, safe to show.
+    pub noise: (usize, Vec<String>),
+}
+
+/// Why a handshake did not come to an end.
+#[derive(Debug)]
+pub(super) enum HandshakeEnd {
+    /// The server answered with an error.
+    Refused(String),
+    /// The process ended.
+    Exited,
+    /// Nothing came in this time.
+    Silent(Duration),
+    /// What came was no handshake.
+    Malformed,
+    /// The protocol versions it speaks, none of which is known.
+    WrongVersion(Vec<String>),
+    /// The stream ended, or broke a bound.
+    Ended(Ended),
+}
+
+impl Failure {
+    pub(super) fn plain(stage: Stage, message: impl Into<String>) -> Self {
+        Self { stage, message: message.into(), exit_code: None, stderr: Vec::new(), stdout_noise: 0, stdout_sample: Vec::new() }
+    }
+
+    pub(super) fn of_config(problem: &StartProblem) -> Self {
+        Self::plain(Stage::Config, problem.to_string())
+    }
+
+    pub(super) fn http() -> Self {
+        Self::plain(Stage::Config, "HTTP servers cannot be connected by this version.")
+    }
+
+    pub(super) fn of_program(error: &ResolveError, command: &str, scrubber: &Scrubber) -> Self {
+        let split = split_advice(command);
+        let message = match error {
+            ResolveError::NotOnPath { .. } | ResolveError::NoSuchFile { .. } if split.is_some() => {
+                format!("`{command}` was not found. {}", split.unwrap_or_default())
+            }
+            ResolveError::NotOnPath { command, path } if path.is_empty() => {
+                format!("`{command}` was not found: the server's PATH holds no absolute folder to search. Write its absolute path as `command`.")
+            }
+            ResolveError::NotOnPath { command, path } => {
+                let searched: Vec<String> = path.iter().map(|folder| folder.display().to_string()).collect();
+                format!(
+                    "`{command}` was not found. The server's PATH was searched: {}. Install it, or write its absolute path as `command`.",
+                    searched.join(", ")
+                )
+            }
+            ResolveError::NoSuchFile { path } => {
+                format!("{} does not exist. Check `command` in the entry.", path.display())
+            }
+            ResolveError::NotExecutable { path } => format!(
+                "Permission denied: {} is not a file that may be executed. Make it executable (`chmod +x`), or start it with its \
+                 interpreter as `command`.",
+                path.display()
+            ),
+        };
+        Self::plain(Stage::Program, scrubber.show(&message))
+    }
+
+    pub(super) fn of_spawn(error: &SpawnError, scrubber: &Scrubber) -> Self {
+        let message = match error {
+            SpawnError::Exec { program, source, hint } => {
+                let what = format!("{} could not be started: {source}.", program.display());
+                match hint {
+                    Some(hint) => format!("{what} {hint}"),
+                    None if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                        format!("{what} Make it executable (`chmod +x`), or start it with its interpreter as `command`.")
+                    }
+                    None => what,
+                }
+            }
+            other => format!("The server was not started: {other}."),
+        };
+        Self::plain(Stage::Start, scrubber.show(&message))
+    }
+
+    pub(super) fn of_handshake(end: &HandshakeEnd, era: Era, started: &Started, traces: Traces) -> Self {
+        let asked = match era {
+            Era::Initialize => "initialize",
+            Era::Discover => "server/discover",
+        };
+        let (noise, sample) = (&traces.noise.0, traces.noise.1.first().map(String::as_str).unwrap_or_default());
+        let not_mcp = format!(
+            "It wrote {} to stdout that {} no MCP message, such as `{}`. Is this an MCP server, and are these the arguments that start it as one?",
+            count(*noise, "line", "lines"),
+            if *noise == 1 { "is" } else { "are" },
+            super::log::cut(sample, 120),
+        );
+        let message = match end {
+            HandshakeEnd::Refused(words) => format!("It refused to begin. Its answer to `{asked}` was: {words}"),
+            HandshakeEnd::Exited => {
+                let mut message = format!("It {} before it answered.", how(traces.exit));
+                if *noise > 0 {
+                    message += &format!(" {not_mcp}");
+                } else if traces.stderr.is_empty() {
+                    message += " It wrote nothing to stdout or stderr. Start the same command in a terminal to see what it needs.";
+                }
+                message
+            }
+            HandshakeEnd::Silent(limit) => {
+                let mut message = format!("It did not answer `{asked}` within {} s.", limit.as_secs_f64().ceil());
+                message += &if *noise > 0 {
+                    format!(" {not_mcp}")
+                } else {
+                    " It is running but wrote nothing to stdout: it hangs, waits for something, or is no MCP server.".into()
+                };
+                message
+            }
+            HandshakeEnd::Malformed => format!("What it answered to `{asked}` is no answer to it."),
+            HandshakeEnd::WrongVersion(theirs) => format!(
+                "It speaks {} of the protocol, and Mework knows {}. Update the server or Mework.",
+                if theirs.is_empty() { "no version".into() } else { format!("version {}", theirs.join(", ")) },
+                known_versions().join(", ")
+            ),
+            HandshakeEnd::Ended(Ended::Closed) => {
+                format!("It closed its stdout before it answered `{asked}`, and went on running.")
+            }
+            HandshakeEnd::Ended(ended) if *noise > 0 => format!("{ended} {not_mcp}"),
+            HandshakeEnd::Ended(ended) => ended.to_string(),
+        };
+        Self::with_traces(Stage::Handshake, message, started, traces)
+    }
+
+    /// A connection that worked once and broke.
+    pub(super) fn of_broken(stage: Stage, ended: Option<Ended>, started: &Started, traces: Traces) -> Self {
+        let message = match (ended, traces.exit) {
+            (Some(ended), _) if ended != Ended::Closed => ended.to_string(),
+            (_, Some(exit)) => format!("The server {}.", how(Some(exit))),
+            (Some(_), None) => "The server closed its stdout and went on running.".into(),
+            (None, None) => "The connection to the server ended.".into(),
+        };
+        Self::with_traces(stage, message, started, traces)
+    }
+
+    pub(super) fn with_traces(stage: Stage, mut message: String, started: &Started, traces: Traces) -> Self {
+        if matches!(traces.exit, Some(Exit::Code(126 | 127)))
+            && let Some(problem) = interpreter_problem(&started.program, &started.env)
+        {
+            message += &format!(" {problem}");
+        }
+        let missing = missing_variables(&traces, started);
+        if !missing.is_empty() {
+            let (it, them) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
+            message += &format!(
+                " Its words mention {}, which {it} set on this machine but not passed to the server. Name {them} in `envPassthrough`, or set \
+                 {them} in `env`.",
+                missing.into_iter().collect::<Vec<_>>().join(", ")
+            );
+        }
+        let tail = traces.stderr.len().saturating_sub(limits::STDERR_TAIL_LINES);
+        Self {
+            stage,
+            message: started.scrubber.show(&message),
+            exit_code: match traces.exit {
+                Some(Exit::Code(code)) => Some(code),
+                Some(Exit::Signal(_) | Exit::Unknown) | None => None,
+            },
+            stderr: traces.stderr[tail..].iter().map(|line| started.scrubber.show(line)).collect(),
+            stdout_noise: traces.noise.0,
+            stdout_sample: traces.noise.1,
+        }
+    }
+}
+
+/// What can be seen of a server by now.
+pub(super) fn traces(exits: &Exits, stderr: &Stderr, wire: &Wire) -> Traces {
+    Traces { exit: exits.now(), stderr: stderr.tail(SEARCHED_LINES), noise: wire.noise.seen() }
+}
+
+pub(super) fn known_versions() -> Vec<&'static str> {
+    rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter().map(rmcp::model::ProtocolVersion::as_str).collect()
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+fn how(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) => format!("exited with code {code}"),
+        Some(Exit::Signal(signal)) => format!("was ended by signal {}", signal_name(signal)),
+        Some(Exit::Unknown) | None => "ended".into(),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    #[cfg(unix)]
+    if let Ok(known) = nix::sys::signal::Signal::try_from(signal) {
+        return format!("{signal} ({})", known.as_str());
+    }
+    signal.to_string()
+}
+
+/// For a whole command line written as `command` (complaint 11).
+fn split_advice(command: &str) -> Option<String> {
+    let words = shell_words::split(command).ok().filter(|words| words.len() > 1)?;
+    let (program, args) = words.split_first()?;
+    Some(format!(
+        "The entry gives a whole command line as one word. Split it: \"command\": {}, \"args\": {}.",
+        serde_json::to_string(program).ok()?,
+        serde_json::to_string(args).ok()?.replace("\",\"", "\", \"")
+    ))
+}
+
+/// Variables that the server's last words name, that the machine has, and that the server did not get (B11).
+fn missing_variables(traces: &Traces, started: &Started) -> BTreeSet<String> {
+    let words = traces.stderr.iter().rev().take(SEARCHED_LINES).chain(&traces.noise.1);
+    words
+        .flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')))
+        .filter(|word| word.len() > 2 && (word.contains('_') || word.bytes().all(|b| b.is_ascii_uppercase())))
+        .filter(|word| started.machine.environment().get(word).is_some() && started.env.get(word).is_none())
+        .map(str::to_string)
+        .take(5)
+        .collect()
+}

@@ -1,0 +1,224 @@
+//! Starting a server's process and greeting it in the era it understands: `initialize`, or `server/discover` after a
+//! refusal, in a fresh process (see docs/glossary.md, "era"). What happens afterwards is the connection's.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientResult, ErrorCode, ErrorData, Implementation, ProtocolVersion, ServerNotification,
+    ServerRequest,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, RequestContext, RunningService, Service,
+    serve_client_with_lifecycle,
+};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{sleep, timeout};
+
+use super::failure::{HandshakeEnd, Started, Traces, traces};
+use super::framer::Ended;
+use super::log::{ServerLog, Source};
+use super::wire::{StdioTransport, Wire};
+use super::{Era, Failure, Peer};
+use crate::config::Server;
+use crate::limits;
+use crate::machine::process::{Exit, Exits, Handle, Process, Spec, Stderr};
+
+/// After a process ended, how long what it wrote before may still be on its way.
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a server that was remembered to know `server/discover` may be silent before it is asked for `initialize`.
+const REMEMBERED_PATIENCE: Duration = Duration::from_secs(15);
+
+/// What is said to servers: tools only (row 31).
+pub(super) struct Client;
+
+impl Service<RoleClient> for Client {
+    async fn handle_request(&self, request: ServerRequest, _: RequestContext<RoleClient>) -> Result<ClientResult, ErrorData> {
+        match request {
+            ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Mework offers servers nothing to ask for", None)),
+        }
+    }
+    async fn handle_notification(&self, _: ServerNotification, _: NotificationContext<RoleClient>) -> Result<(), ErrorData> {
+        Ok(())
+    }
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("mework", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// A process that was started and has not been greeted.
+pub(super) struct Newborn {
+    pub process: Process,
+    pub wire: Arc<Wire>,
+}
+
+/// A process that answered.
+pub(super) struct Greeted {
+    pub service: RunningService<RoleClient, Client>,
+    pub handle: Handle,
+    pub stderr: Stderr,
+    pub wire: Arc<Wire>,
+    pub peer: Peer,
+}
+
+pub(super) async fn start(server: &Server, spec: &Spec, log: &ServerLog) -> Result<Newborn, Failure> {
+    let process = server.machine.spawn(spec.clone()).await.map_err(|error| {
+        let failure = Failure::of_spawn(&error, log.scrubber());
+        log.write(Source::Mework, &failure.message);
+        failure
+    })?;
+    let mut lines = process.stderr.subscribe();
+    log.write(Source::Mework, &format!("Started {} as process {}", spec.program.display(), process.handle.pid()));
+    let stderr_log = log.clone();
+    tokio::spawn(async move {
+        loop {
+            match lines.recv().await {
+                Ok(line) => stderr_log.write(Source::Stderr, &line),
+                Err(RecvError::Lagged(missed)) => {
+                    stderr_log.write(Source::Mework, &format!("{missed} lines of stderr came too fast to be kept"));
+                }
+                Err(RecvError::Closed) => break,
+            }
+        }
+    });
+    Ok(Newborn { process, wire: Wire::new(log.clone()) })
+}
+
+/// Both eras: the remembered one or `initialize` first, then, if that was refused, a fresh process and the other one.
+pub(super) async fn greet(
+    server: &Server,
+    newborn: Newborn,
+    spec: &Spec,
+    remembered: Option<Era>,
+    started: &Arc<Started>,
+    log: &ServerLog,
+    limit: Duration,
+) -> Result<Greeted, Failure> {
+    let begun = Instant::now();
+    let first = remembered.unwrap_or(Era::Initialize);
+    let patience = match first {
+        Era::Initialize => limit,
+        Era::Discover => limit.min(REMEMBERED_PATIENCE),
+    };
+    let refused = match handshake(newborn, first, started, log, patience).await {
+        Ok(greeted) => return Ok(greeted),
+        Err(refused) => refused,
+    };
+    let second = match first {
+        Era::Initialize => Era::Discover,
+        Era::Discover => Era::Initialize,
+    };
+    let left = limit.saturating_sub(begun.elapsed());
+    if !refused.other_era_may_help || left.is_zero() {
+        return Err(refused.failure);
+    }
+    log.write(Source::Mework, "It did not take the first greeting; starting it again with the other one");
+    let Ok(newborn) = start(server, spec, log).await else { return Err(refused.failure) };
+    match handshake(newborn, second, started, log, left).await {
+        Ok(greeted) => Ok(greeted),
+        // What it said to the first greeting is what a person can act on, unless the second was understood.
+        Err(again) if again.understood => Err(again.failure),
+        Err(_) => Err(refused.failure),
+    }
+}
+
+struct Refused {
+    failure: Failure,
+    other_era_may_help: bool,
+    /// It answered in the protocol's terms.
+    understood: bool,
+}
+
+async fn handshake(
+    newborn: Newborn,
+    era: Era,
+    started: &Arc<Started>,
+    log: &ServerLog,
+    limit: Duration,
+) -> Result<Greeted, Refused> {
+    let Newborn { process: Process { stdin, stdout, stderr, handle }, wire } = newborn;
+    let exits = handle.exits();
+    let mode = match era {
+        Era::Initialize => ClientLifecycleMode::Initialize,
+        Era::Discover => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
+    };
+    let transport = StdioTransport::new(stdout, stdin, wire.clone());
+    let dead = async {
+        exits.wait().await;
+        sleep(LAST_WORDS).await;
+    };
+    let end = tokio::select! {
+        biased;
+        greeted = serve_client_with_lifecycle(Client, transport, mode) => match greeted {
+            Ok(service) => match peer_of(&service, era) {
+                Ok(peer) => {
+                    log.write(
+                        Source::Mework,
+                        &format!("Connected: {} {}, protocol {}", peer.name, peer.version, peer.protocol),
+                    );
+                    return Ok(Greeted { service, handle, stderr, wire, peer });
+                }
+                Err(end) => end,
+            },
+            Err(error) => handshake_end(error, &wire, &exits).await,
+        },
+        () = dead => HandshakeEnd::Exited,
+        () = sleep(limit) => HandshakeEnd::Silent(limit),
+    };
+    let exited = match &end {
+        HandshakeEnd::Exited => {
+            stderr.settled(LAST_WORDS).await;
+            exits.now()
+        }
+        _ => None,
+    };
+    let found = Traces { exit: exited, ..traces(&exits, &stderr, &wire) };
+    let failure = Failure::of_handshake(&end, era, started, found);
+    log.write(Source::Mework, &failure.message);
+    // Nothing of it may still hold what a second start needs.
+    handle.stop().await;
+    let other_era_may_help = match end {
+        HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::Ended(Ended::Closed) => true,
+        // A shell's "cannot execute" and "not found" are about the program, not about MCP.
+        HandshakeEnd::Exited => !matches!(exited, Some(Exit::Code(126 | 127))),
+        // Only a memory can be wrong about a silent server.
+        HandshakeEnd::Silent(_) => era == Era::Discover,
+        HandshakeEnd::WrongVersion(_) | HandshakeEnd::Ended(_) => false,
+    };
+    Err(Refused { failure, other_era_may_help, understood: matches!(end, HandshakeEnd::WrongVersion(_)) })
+}
+
+/// What rmcp's error means, once the process had a moment to say whether it still lives.
+async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits) -> HandshakeEnd {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => HandshakeEnd::Refused(error.message.into_owned()),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            HandshakeEnd::WrongVersion(server_supported.iter().map(ToString::to_string).collect())
+        }
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_)
+        | ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => HandshakeEnd::Malformed,
+        // The pipe broke, one way or the other.
+        _ => match wire.ended() {
+            Some(bound) if bound != Ended::Closed => HandshakeEnd::Ended(bound),
+            _ if timeout(limits::TERMINATE_GRACE, exits.wait()).await.is_ok() => HandshakeEnd::Exited,
+            _ => HandshakeEnd::Ended(Ended::Closed),
+        },
+    }
+}
+
+/// Who answered; the crate accepts any version, we know a few.
+fn peer_of(service: &RunningService<RoleClient, Client>, era: Era) -> Result<Peer, HandshakeEnd> {
+    let Some(info) = service.peer().peer_info() else { return Err(HandshakeEnd::Malformed) };
+    let protocol = info.protocol_version.to_string();
+    if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
+        return Err(HandshakeEnd::WrongVersion(vec![protocol]));
+    }
+    let (name, version) = info.server_info.as_ref().map(|who| (who.name.clone(), who.version.clone())).unwrap_or_default();
+    Ok(Peer { era, protocol, name, version })
+}
+
