@@ -4,6 +4,7 @@ mod calls;
 mod conversations;
 pub mod events;
 mod files;
+mod follow;
 pub mod host;
 mod once;
 mod others;
@@ -75,6 +76,8 @@ pub struct Engine {
     published: tokio::sync::Mutex<publish::Published>,
     /// Conversations this process may change.
     mine: Mutex<std::collections::BTreeSet<String>>,
+    /// Set while the engine is open.
+    follow: Mutex<Option<Arc<follow::Follow>>>,
     /// The command line's workspaces.
     brought: Mutex<Vec<PathBuf>>,
     /// Changing requests, each run once.
@@ -119,6 +122,7 @@ impl Engine {
             queue: Queue::default(),
             published: tokio::sync::Mutex::default(),
             mine: Mutex::default(),
+            follow: Mutex::default(),
             brought: Mutex::default(),
             once: once::Once::default(),
             notices,
@@ -128,6 +132,8 @@ impl Engine {
         engine.publish_silently().await?;
         engine.watch_others(seen);
         engine.watch_cards();
+        *engine.follow.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::new(follow::Follow::new(&Arc::downgrade(&engine))));
         Ok(engine)
     }
 
@@ -138,6 +144,7 @@ impl Engine {
 
     /// Stops calls, closes connections, gives conversations back; bounded in time. The engine is of no use afterwards.
     pub async fn shutdown(&self) {
+        self.follow.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Err(e) = self.store.leave().await {
             tracing::warn!("the database was not left in order: {e}");
         }

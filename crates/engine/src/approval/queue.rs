@@ -27,6 +27,8 @@ pub struct Binding {
     pub fingerprint: String,
     /// As the server spells it.
     pub tool: String,
+    /// The digest of the tool's definition as it was listed: another description or schema is another tool (row 6).
+    pub definition: String,
     /// SHA-256 of the exact bytes of the arguments, hex.
     pub arguments: String,
 }
@@ -234,6 +236,7 @@ mod tests {
             digest: "d".into(),
             fingerprint: "f".into(),
             tool: "t".into(),
+            definition: "def".into(),
             arguments: sha256(b"{}"),
         }
     }
@@ -343,13 +346,14 @@ mod tests {
             Approval::new(binding(), "p".into()).spend(&call)
         };
         assert_eq!(same(|_| ()), Ok(()));
-        let changes: [fn(&mut Binding); 7] = [
+        let changes: [fn(&mut Binding); 8] = [
             |b| b.conversation = Some("other".into()),
             |b| b.conversation = None,
             |b| b.server = "other".into(),
             |b| b.digest = "other".into(),
             |b| b.fingerprint = "other".into(),
             |b| b.tool = "other".into(),
+            |b| b.definition = "other".into(),
             |b| b.arguments = sha256(b"{ }"),
         ];
         for change in changes {

@@ -104,6 +104,7 @@ impl Engine {
         self.known_workspaces(&p.workspaces).await?;
         self.store.set_conversation_workspaces(&p.id, p.workspaces).await?;
         self.publish_lists().await?;
+        self.follow().await;
         self.publish_conversation(&p.id).await?;
         Ok(Empty {})
     }
@@ -141,9 +142,10 @@ impl Engine {
             Err(e) if e.code == ErrorCode::ReadOnly => {}
             Err(e) => return Err(e),
         }
-        let conversation = self.open_conversation(&p.id).await?;
+        self.open_conversation(&p.id).await?;
+        // A change between reading and following would be missed: read after.
         self.follow().await;
-        conversation.ok_or_else(no_conversation)
+        self.open_conversation(&p.id).await?.ok_or_else(no_conversation)
     }
 
     pub async fn settings_set(&self, p: SettingsSet) -> Result<Empty> {

@@ -6,6 +6,7 @@ use super::Engine;
 use super::servers::server_id;
 use crate::api::types::*;
 use crate::config::edit::{self, EditProblem};
+use crate::config::folder::Shown;
 use crate::config::{self, FileState, Level, Scope, ServerEntry, ServerId};
 use crate::conversation::GLOBAL;
 use crate::error::{Error, ErrorCode, Result};
@@ -68,24 +69,14 @@ impl Engine {
     /// B19: shows the level's `mcp.json` in the file manager; without one, makes `.mework` and opens that.
     pub async fn level_reveal(&self, p: LevelOf) -> Result<PathReply> {
         let level = self.level_of(&p.conversation, &p.level).await?;
-        let listing = config::list(&level).await;
-        let shown = match listing.state {
-            FileState::Absent => {
-                let folder = level.root().join(".mework");
-                make_config_folder(&folder).await?;
-                if self.host.capabilities().reveal {
-                    self.host.open_folder(&folder)?;
-                }
-                folder
+        let shown = config::folder(&level).await.map_err(|e| Error::failed(format!("{e}.")))?;
+        if self.host.capabilities().reveal {
+            match &shown {
+                Shown::File(file) => self.host.reveal(file)?,
+                Shown::Folder(folder) => self.host.open_folder(folder)?,
             }
-            FileState::Read { .. } | FileState::Ignored { .. } => {
-                if self.host.capabilities().reveal {
-                    self.host.reveal(&listing.file)?;
-                }
-                listing.file
-            }
-        };
-        Ok(PathReply { path: Some(shown.to_string_lossy().into_owned()) })
+        }
+        Ok(PathReply { path: Some(shown.path().to_string_lossy().into_owned()) })
     }
 
     /// Every conversation a window looks at, its files read again.
@@ -137,21 +128,6 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// Makes `.mework`, without following a link that stands in its place (row 27).
-async fn make_config_folder(folder: &Path) -> Result<()> {
-    let failed = |e: std::io::Error| Error::failed(format!("The folder {} could not be made: {e}.", folder.display()));
-    match tokio::fs::symlink_metadata(folder).await {
-        Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => return Err(Error::failed(format!("{} is in the way: it is not a folder.", folder.display()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-        Err(e) => return Err(failed(e)),
-    }
-    let mut builder = tokio::fs::DirBuilder::new();
-    #[cfg(unix)]
-    builder.mode(0o755);
-    builder.create(folder).await.map_err(failed)
 }
 
 fn refused(problem: EditProblem) -> Error {

@@ -8,7 +8,6 @@ impl Engine {
     pub(super) fn status(&self, _c: &str, _s: &Server) -> ServerStatus {
         ServerStatus::Idle
     }
-    pub(super) async fn follow(&self) {}
     pub(super) async fn stop_calls(&self, _c: &str) {}
     pub(super) async fn close_connections(&self, _c: &str) {}
     pub(super) async fn close_connection(&self, _c: &str, _s: &str) {}

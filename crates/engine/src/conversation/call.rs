@@ -1,0 +1,275 @@
+//! The road of one call (B20a, B33–B36): connection, verdict, card, call, result. A person's call in the composer, the
+//! command line's and later a model's take the same road; what differs is the [`House`] it leads through.
+//!
+//! Cancel is dropping the future: the card is withdrawn, or the server is told. Time a person takes never counts as the
+//! call's.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::api::types::{self, ApprovalRecord, CallEntry, CallOutcome, CallState};
+use crate::approval::queue::{Answer, Approval, Binding, Card, sha256};
+use crate::approval::{Level, Verdict, Why, by_level, verdict};
+use crate::config::Server;
+use crate::error::Error;
+use crate::mcp::Failure;
+use crate::mcp::connection::CallError;
+use crate::mcp::result::{Block, CallResult};
+use crate::mcp::wire::Progress;
+use crate::store::{new_id, now};
+use crate::tools::arguments::Arguments;
+use crate::tools::{ServerTools, Tool};
+
+/// A windows hears of progress this often at most.
+const PROGRESS: Duration = Duration::from_millis(200);
+/// Progress that is not read yet; more is dropped.
+const UNREAD_PROGRESS: usize = 16;
+
+/// A server whose entry was read from its file just now, and that may start.
+#[derive(Debug, Clone)]
+pub struct Cleared {
+    pub server: Server,
+    /// Where it starts when its entry says nothing.
+    pub folder: PathBuf,
+}
+
+/// A running server.
+#[derive(Debug, Clone)]
+pub struct Reached {
+    pub tools: Arc<ServerTools>,
+    /// Of the expanded entry it was started with.
+    pub fingerprint: String,
+    /// The folder it runs in.
+    pub cwd: PathBuf,
+}
+
+/// What a call needs of the house it leads through.
+pub trait House: Send + Sync {
+    /// Reads the server's file, now, and clears the entry for a start: it is there, available, ticked where that counts,
+    /// and agreed to as it stands (row 1).
+    fn clear(&self) -> BoxFuture<'_, Result<Cleared, Error>>;
+    /// The running server, started if need be.
+    fn reach<'a>(&'a self, cleared: &'a Cleared) -> BoxFuture<'a, Result<Reached, Failure>>;
+    /// The level as it is at this moment, and whether this tool once asked for a person here (row 6).
+    fn level<'a>(&'a self, tool: &'a Tool) -> BoxFuture<'a, Result<(Level, bool), Error>>;
+    /// Shows a card and waits. Dropping the future withdraws it.
+    fn ask<'a>(&'a self, card: Card, shown: BoxFuture<'a, ()>) -> BoxFuture<'a, Result<Answer, Error>>;
+    /// Sends the call. Dropping the future cancels it (B27).
+    fn call<'a>(
+        &'a self,
+        cleared: &'a Cleared,
+        tool: &'a str,
+        arguments: &'a Arguments,
+        progress: mpsc::Sender<Progress>,
+    ) -> BoxFuture<'a, Result<CallResult, CallError>>;
+    /// The entry reached a state that is kept.
+    fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()>;
+    /// The entry made progress; told, not kept.
+    fn progress(&self, entry: &CallEntry);
+}
+
+/// One call before it sets out.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub conversation: Option<String>,
+    /// The transcript entry's id.
+    pub id: String,
+    pub arguments: Arguments,
+}
+
+impl Call {
+    /// The transcript entry at the start of the road.
+    pub fn entry(&self, cleared: &Cleared, tool: &str) -> CallEntry {
+        CallEntry {
+            server: cleared.server.id.to_string(),
+            server_name: crate::text::display_line(&cleared.server.id.name),
+            machine: cleared.server.id.machine.label(),
+            tool: tool.into(),
+            title: None,
+            arguments: self.arguments.text().into(),
+            state: CallState::Connecting,
+            approval: None,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+}
+
+/// Leads a call to its end. Every state on the way, the last one included, is told to the house.
+pub async fn travel(house: &dyn House, call: &Call, cleared: Cleared, mut entry: CallEntry) -> CallEntry {
+    house.state(&entry).await;
+    let state = road(house, call, cleared, &mut entry).await.unwrap_or_else(|early| early);
+    finish(house, &mut entry, state).await;
+    entry
+}
+
+/// Ends an entry that was under way.
+pub async fn finish(house: &dyn House, entry: &mut CallEntry, state: CallState) {
+    entry.state = state;
+    entry.ended_at = Some(now());
+    house.state(entry).await;
+}
+
+fn not_run(reason: impl Into<String>) -> CallState {
+    CallState::NotRun { reason: reason.into() }
+}
+
+fn unreachable(failure: Failure) -> CallState {
+    CallState::Failed { message: failure.message, stderr: failure.stderr, elapsed_ms: None }
+}
+
+async fn road(house: &dyn House, call: &Call, mut cleared: Cleared, entry: &mut CallEntry) -> Result<CallState, CallState> {
+    let mut reached = house.reach(&cleared).await.map_err(unreachable)?;
+    let mut tool = usable(&reached.tools, &entry.tool)?;
+    entry.title = tool.shown_title();
+    let approval = match judge(house, &tool).await? {
+        (Verdict::Run, level) => Approval::new(binding(call, &cleared, &reached, &tool), by_level(level)),
+        (Verdict::Ask(why), _) => {
+            let approval = asked(house, call, &cleared, &reached, &tool, why, entry).await?;
+            // However long that took, what is sent is decided by what is on disk and running now.
+            cleared = house.clear().await.map_err(|e| not_run(e.message))?;
+            reached = house.reach(&cleared).await.map_err(unreachable)?;
+            tool = usable(&reached.tools, &entry.tool)?;
+            approval
+        }
+    };
+    let by = approval.by.clone();
+    let binding = binding(call, &cleared, &reached, &tool);
+    let arguments_digest = binding.arguments.clone();
+    approval.spend(&binding).map_err(|void| not_run(void.to_string()))?;
+
+    entry.approval = Some(ApprovalRecord { by, at: now(), arguments_digest });
+    entry.started_at = Some(now());
+    entry.state = CallState::Running { progress: None };
+    house.state(entry).await;
+    let begun = Instant::now();
+    let answered = running(house, call, &cleared, entry).await;
+    let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(match answered {
+        Ok(result) => CallState::Done(outcome(result, elapsed_ms)),
+        Err(CallError::Cancelled) => CallState::Stopped,
+        Err(error) => CallState::Failed {
+            stderr: error.failure().map(|failure| failure.stderr.clone()).unwrap_or_default(),
+            message: error.to_string(),
+            elapsed_ms: Some(elapsed_ms),
+        },
+    })
+}
+
+/// The tool, if it may be called by this name.
+fn usable(tools: &ServerTools, name: &str) -> Result<Tool, CallState> {
+    if let Some(tool) = tools.usable(name) {
+        return Ok(tool.clone());
+    }
+    let shown = crate::text::display_capped(name, 200);
+    if tools.tools.iter().any(|tool| tool.name == name) {
+        return Err(not_run(format!("`{shown}` is left out by `disabledTools` of the server's entry.")));
+    }
+    let aside = tools.set_aside.iter().find(|aside| aside.name.as_deref() == Some(shown.as_str()));
+    Err(not_run(match aside {
+        Some(aside) => format!("`{shown}` was set aside: {}", aside.reason),
+        None => format!("The server has no tool named `{shown}`. It may have been renamed: choose it from the list again."),
+    }))
+}
+
+/// B33, B36; annotations such as `readOnlyHint` have no say (row 5).
+async fn judge(house: &dyn House, tool: &Tool) -> Result<(Verdict, Level), CallState> {
+    let (level, sticky) = house.level(tool).await.map_err(|e| not_run(e.message))?;
+    let server_requires = tool.requires_user_interaction || sticky;
+    Ok((verdict(level, server_requires, tool.always_asks && !tool.requires_user_interaction), level))
+}
+
+fn binding(call: &Call, cleared: &Cleared, reached: &Reached, tool: &Tool) -> Binding {
+    Binding {
+        conversation: call.conversation.clone(),
+        server: cleared.server.id.to_string(),
+        digest: cleared.server.digest.clone(),
+        fingerprint: reached.fingerprint.clone(),
+        tool: tool.name.clone(),
+        definition: tool.digest.clone(),
+        arguments: sha256(call.arguments.text().as_bytes()),
+    }
+}
+
+/// Asks a person and waits for the answer.
+async fn asked(
+    house: &dyn House,
+    call: &Call,
+    cleared: &Cleared,
+    reached: &Reached,
+    tool: &Tool,
+    why: Why,
+    entry: &mut CallEntry,
+) -> Result<Approval, CallState> {
+    let card = Card {
+        id: new_id(),
+        entry: call.id.clone(),
+        binding: binding(call, cleared, reached, tool),
+        server_name: entry.server_name.clone(),
+        machine: entry.machine.clone(),
+        cwd: crate::text::display_line(&reached.cwd.to_string_lossy()),
+        title: tool.shown_title(),
+        description: tool.shown_description(),
+        arguments: call.arguments.text().into(),
+        why,
+        at: now(),
+    };
+    let binding = card.binding.clone();
+    entry.state = CallState::Waiting { card: card.id.clone() };
+    let shown = house.state(entry);
+    match house.ask(card, shown).await.map_err(|e| not_run(e.message))? {
+        Answer::Allow { by } => Ok(Approval::new(binding, by)),
+        Answer::Deny { reason } => Err(CallState::Denied { reason }),
+    }
+}
+
+/// Sends the call and tells its progress, not too often.
+async fn running(house: &dyn House, call: &Call, cleared: &Cleared, entry: &mut CallEntry) -> Result<CallResult, CallError> {
+    let (progress, mut steps) = mpsc::channel(UNREAD_PROGRESS);
+    let tool = entry.tool.clone();
+    let mut answer = house.call(cleared, &tool, &call.arguments, progress);
+    let mut next = Instant::now();
+    let mut untold: Option<Progress> = None;
+    loop {
+        tokio::select! {
+            biased;
+            answered = &mut answer => return answered,
+            Some(step) = steps.recv() => untold = Some(step),
+            () = tokio::time::sleep_until(next), if untold.is_some() => {
+                let progress = untold.take().map(|step| types::Progress {
+                    progress: step.progress,
+                    total: step.total,
+                    message: step.message,
+                });
+                entry.state = CallState::Running { progress };
+                house.progress(entry);
+                next = Instant::now() + PROGRESS;
+            }
+        }
+    }
+}
+
+/// A result as the wire has it.
+pub fn outcome(result: CallResult, elapsed_ms: u64) -> CallOutcome {
+    let CallResult { is_error, content, structured, bytes, for_model: _ } = result;
+    CallOutcome { is_error, content: content.into_iter().map(block).collect(), structured, bytes, elapsed_ms }
+}
+
+fn block(block: Block) -> types::Block {
+    match block {
+        Block::Text { text } => types::Block::Text { text },
+        Block::Image { mime, data, width, height } => types::Block::Image { mime: mime.into(), data, width, height },
+        Block::Audio { mime, bytes } => types::Block::Audio { mime, bytes },
+        Block::ResourceLink { uri, name, mime } => types::Block::ResourceLink { uri, name, mime },
+        Block::Resource { uri, mime, text } => types::Block::Resource { uri, mime, text },
+        Block::Other { what } => types::Block::Other { what },
+    }
+}
+
+#[cfg(test)]
+mod tests;
