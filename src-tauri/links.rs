@@ -56,10 +56,7 @@ mod tests {
         .filter(|text| outside(&url(text)).is_some())
         .collect();
         assert_eq!(passed, ["https://example.com/a?b=c&d", "http://localhost:8080/", "mailto:someone@example.com"]);
-        assert!(
-            Url::parse("-a Calculator").is_err()
-                && Url::parse("https://a&calc").is_err_and(|_| true) | outside(&url("https://a&calc/")).is_some()
-        );
+        assert!(Url::parse("-a Calculator").is_err(), "what is no address never gets here");
     }
 
     #[cfg(not(windows))]

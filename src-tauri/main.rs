@@ -24,6 +24,7 @@ use mework_engine::engine::Engine;
 use tauri::{Manager, RunEvent};
 
 fn main() -> ExitCode {
+    mework_engine::machine::process::supervise_if_asked();
     if let Err(problem) = start::display() {
         return start::refuse(&problem);
     }
@@ -50,11 +51,10 @@ fn main() -> ExitCode {
         Err(error) => return start::refuse_in_a_dialog(app, &error.to_string()),
     };
     app.manage(engine.clone());
+    start::end_on_signals(app.handle().clone());
     if let Err(error) = window::open(&app, &data, engine) {
         return start::refuse(&format!("The window could not be opened: {error}."));
     }
-    start::end_on_signals(app.handle().clone());
-
     let code = app.run_return(|app, event| {
         if let RunEvent::Exit = event {
             // Ends calls and every server's whole tree, in bounded time.

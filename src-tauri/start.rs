@@ -47,33 +47,41 @@ pub fn refuse_in_a_dialog(app: App, problem: &str) -> ExitCode {
     refuse(problem)
 }
 
-/// Ends the app in order when the system or a terminal asks it to: a logout, a shutdown, Ctrl+C.
+/// Ends the app in order when the system or a terminal asks it to: a logout, a shutdown, Ctrl+C. From this call on, not
+/// only from when a task first runs.
 pub fn end_on_signals(app: AppHandle) {
-    tauri::async_runtime::spawn(async move {
-        asked_to_end().await;
-        app.exit(0);
+    let runtime = tauri::async_runtime::handle();
+    let _inside = runtime.inner().enter();
+    let asked = asked_to_end();
+    runtime.spawn(async move {
+        if asked.await {
+            app.exit(0);
+        }
     });
 }
 
 #[cfg(unix)]
-async fn asked_to_end() {
+fn asked_to_end() -> impl Future<Output = bool> + Send {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
-    else {
-        // The system's own handling stays: the process ends at once, and its servers with it.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hangup.recv() => {}
+    // Where one cannot be had, the system's own handling stays: the process ends at once, and its servers with it.
+    let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(|kind| signal(kind).ok());
+    async move {
+        let [terminate, interrupt, hangup] = signals.each_mut().map(|s| async move {
+            match s {
+                Some(s) => s.recv().await,
+                None => std::future::pending().await,
+            }
+        });
+        tokio::select! {
+            came = terminate => came.is_some(),
+            came = interrupt => came.is_some(),
+            came = hangup => came.is_some(),
+        }
     }
 }
 
-#[cfg(not(unix))]
-async fn asked_to_end() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+#[cfg(windows)]
+fn asked_to_end() -> impl Future<Output = bool> + Send {
+    let asked = tokio::signal::ctrl_c();
+    async move { asked.await.is_ok() }
 }

@@ -1,6 +1,10 @@
 //! What end-to-end tests share: a home folder of their own, the programs under test, waiting for things to happen.
 
 pub mod engine;
+pub mod programs;
+#[cfg(target_os = "linux")]
+pub mod window;
+
 use std::time::{Duration, Instant};
 
 /// Waits until `what` holds, for things that give no event to wait for (processes of others, files). Fails the test

@@ -1,0 +1,280 @@
+//! The real window: that it opens, that nothing gets into or out of its page but the wire, that there is one of it.
+#![cfg(target_os = "linux")]
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mework_tests::programs::{Home, PATIENCE, command, mework_desktop};
+use mework_tests::window::Desktop;
+use serde_json::{Value, json};
+
+/// Row 8's policy, word for word.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; \
+    connect-src 'self' ipc: http://ipc.localhost; frame-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; \
+    require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
+
+/// A listener that counts who comes; nobody should.
+struct Canary {
+    port: u16,
+    visits: Arc<AtomicUsize>,
+}
+
+impl Canary {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let visits = Arc::new(AtomicUsize::new(0));
+        let count = visits.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::SeqCst);
+                drop(stream);
+            }
+        });
+        Self { port, visits }
+    }
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+    fn visits(&self) -> usize {
+        self.visits.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_window_opens_and_its_page_hears_the_engine() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let window = desktop.open_window(&home).await;
+    assert_eq!(window.title().await, "Mework");
+    let reply = window.request("snapshot", json!({})).await;
+    assert_eq!(reply["ok"]["app"]["global_file"], json!(home.global_file()));
+    assert_eq!(reply["ok"]["app"]["can_pick_folder"], json!(true));
+    window.close().await;
+    assert!(home.path().join(".local/share/mework").is_dir(), "data lies below MEWORK_HOME");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_8_a_forged_request_is_an_error_and_starts_nothing() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let window = desktop.open_window(&home).await;
+    let touched = home.path().join("touched");
+    let forged = [
+        ("no.such.method", json!({})),
+        ("server.test", json!({ "command": "touch", "args": [touched] })),
+        ("server.test", json!({ "server": "x", "command": "touch", "args": [touched] })),
+        ("call.start", json!("touch")),
+    ];
+    for (method, params) in forged {
+        let reply = window.request(method, params.clone()).await;
+        assert!(reply["error"]["code"].is_string(), "{method} {params} was answered with {reply}");
+    }
+    // Tauri's own commands, and those of the plugins that the shell itself uses, are not the page's to call.
+    for command in [
+        "plugin:window|close",
+        "plugin:dialog|open",
+        "plugin:opener|open_url",
+        "plugin:event|listen",
+        "plugin:webview|create_webview",
+    ] {
+        let script = "const [command, done] = arguments; window.__TAURI_INTERNALS__.invoke(command, {}).then(() => done('ran'), (e) => done(String(e)));";
+        let answer = window.run_to_end(script, vec![command.into()]).await;
+        assert!(
+            answer.as_str().unwrap().contains("not allowed") || answer.as_str().unwrap().contains("not found"),
+            "{command}: {answer}"
+        );
+    }
+    assert!(!touched.exists());
+    window.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_8_the_page_runs_no_script_but_its_own_and_reaches_nothing_outside() {
+    let (desktop, home, canary) = (Desktop::new(), Home::empty(), Canary::new());
+    let window = desktop.open_window(&home).await;
+
+    let script = r#"
+        const [elsewhere, done] = arguments;
+        const tried = {};
+        const attempt = (name, f) => { try { f(); tried[name] = 'did not throw'; } catch (e) { tried[name] = e.name; } };
+        window.ran = [];
+        const violations = [];
+        document.addEventListener('securitypolicyviolation', (e) => violations.push(e.effectiveDirective));
+        attempt('markup', () => { document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="ran.push(1)">'); });
+        attempt('inner', () => { document.createElement('div').innerHTML = '<b>'; });
+        attempt('inline', () => { const s = document.createElement('script'); s.textContent = 'ran.push(2)'; document.head.append(s); });
+        attempt('source', () => { const s = document.createElement('script'); s.src = elsewhere + 'script'; document.head.append(s); });
+        attempt('eval', () => { (0, eval)('ran.push(3)'); });
+        attempt('function', () => { new Function('ran.push(4)')(); });
+        attempt('policy', () => { trustedTypes.createPolicy('mine', { createHTML: (h) => h }); });
+        const image = new Image(); image.src = elsewhere + 'image'; document.body.append(image);
+        const frame = document.createElement('iframe'); frame.src = elsewhere + 'frame'; document.body.append(frame);
+        const style = document.createElement('link'); style.rel = 'stylesheet'; style.href = elsewhere + 'style'; document.head.append(style);
+        const base = document.createElement('base'); base.href = elsewhere; document.head.append(base);
+        const form = document.createElement('form'); form.action = elsewhere + 'form'; form.method = 'post'; document.body.append(form); form.submit();
+        Promise.allSettled([
+            fetch(elsewhere + 'fetch', { mode: 'no-cors' }),
+            new Promise((_, no) => { const x = new XMLHttpRequest(); x.onerror = no; x.open('GET', elsewhere + 'xhr'); x.send(); }),
+            new Promise((_, no) => { try { new WebSocket(elsewhere.replace('http', 'ws')).onerror = no; } catch (e) { no(e); } }),
+        ]).then((all) => setTimeout(() => done({ tried, ran: window.ran, settled: all.map((a) => a.status), base: document.baseURI, violations: [...new Set(violations)].sort() })));
+    "#;
+    let seen = window.run_to_end(script, vec![canary.url("").into()]).await;
+    assert_eq!(seen["ran"], json!([]), "{seen:#}");
+    assert_eq!(seen["settled"], json!(["rejected", "rejected", "rejected"]), "{seen:#}");
+    assert_eq!(
+        seen["tried"],
+        json!({ "markup": "TypeError", "inner": "TypeError", "inline": "TypeError", "source": "TypeError", "eval": "EvalError", "function": "EvalError", "policy": "TypeError" }),
+        "{seen:#}"
+    );
+    assert!(seen["base"].as_str().unwrap().starts_with("tauri://localhost"), "{seen:#}");
+    for directive in ["base-uri", "connect-src", "form-action", "frame-src", "img-src"] {
+        assert!(seen["violations"].as_array().unwrap().contains(&json!(directive)), "{directive}: {seen:#}");
+    }
+    assert_eq!(canary.visits(), 0);
+    window.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_8_the_page_cannot_be_led_away() {
+    let (desktop, home, canary) = (Desktop::new(), Home::empty(), Canary::new());
+    let browser = home.stand_in("xdg-open");
+    let window = desktop.open_window(&home).await;
+    let here = window.client().current_url().await.unwrap();
+    assert_eq!(here.scheme(), "tauri");
+    window.run("window.stayed = true", vec![]).await;
+    for address in [
+        canary.url("away"),
+        "tauri://localhost.evil.example/".into(),
+        "data:text/html,gone".into(),
+        "about:blank".into(),
+        "file:///etc/passwd".into(),
+    ] {
+        window.run("location.href = arguments[0]", vec![address.clone().into()]).await;
+        // A request on the wire and back: by then a navigation that was let through would have begun.
+        window.request("snapshot", json!({})).await;
+        assert_eq!(window.client().current_url().await.unwrap(), here, "{address}");
+        assert_eq!(window.run("return window.stayed === true", vec![]).await, json!(true), "{address}");
+    }
+    // Without a click no window opens at all, neither here nor in the system's browser.
+    assert_eq!(window.run("return window.open(arguments[0])", vec![canary.url("popup").into()]).await, Value::Null);
+    assert_eq!(window.client().windows().await.unwrap().len(), 1);
+    assert_eq!(canary.visits(), 0);
+    assert!(!browser.was_started());
+    window.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_11_a_clicked_link_opens_in_the_systems_browser_and_nothing_else_does() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let browser = home.stand_in("xdg-open");
+    let window = desktop.open_window(&home).await;
+    let put = "const a = document.createElement('a'); a.href = arguments[0]; a.target = '_blank'; a.textContent = arguments[1]; a.style.position = 'fixed'; a.style.top = '0'; a.style.left = arguments[2] + 'px'; a.style.zIndex = 99; document.body.append(a);";
+    for (n, address) in ["file:///etc/passwd", "smb://host/share", "javascript:window.ran=1", "https://user:secret@example.com/"]
+        .iter()
+        .enumerate()
+    {
+        let name = format!("bad {n}");
+        window.run(put, vec![(*address).into(), name.clone().into(), (n * 60).into()]).await;
+        window.click("link", &name).await;
+    }
+    window.run(put, vec!["https://example.com/?a=1&b=-c".into(), "good".into(), 300.into()]).await;
+    window.click("link", "good").await;
+    assert_eq!(browser.arguments().await, ["https://example.com/?a=1&b=-c"]);
+    assert_eq!(window.run("return window.ran ?? null", vec![]).await, Value::Null);
+    assert_eq!(window.client().windows().await.unwrap().len(), 1);
+    window.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b43_a_second_start_ends_and_leaves_the_first() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let window = desktop.open_window(&home).await;
+    let mut second = desktop.start(&home);
+    assert!(second.ended(PATIENCE).await.success());
+    assert_eq!(window.title().await, "Mework");
+    // Another home is another app.
+    let other = Home::empty();
+    let another = desktop.open_window(&other).await;
+    assert_eq!(another.request("snapshot", json!({})).await["ok"]["app"]["global_file"], json!(other.global_file()));
+    another.close().await;
+    window.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_ends_in_order_when_asked_to() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let mut app = desktop.start(&home);
+    // Up once its database is there.
+    mework_tests::programs::eventually("the app to be up", || {
+        home.path().join(".local/share/mework/webview").exists().then_some(())
+    })
+    .await;
+    app.signal(15);
+    assert_eq!(app.ended(PATIENCE).await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn without_a_display_it_says_what_to_do() {
+    let home = Home::empty();
+    for (display, expected) in [
+        (
+            None,
+            "mework-desktop: There is no display to open a window on: neither DISPLAY nor WAYLAND_DISPLAY is set. Run `mework serve` to use the same app in a browser.\n",
+        ),
+        (
+            Some(":987"),
+            "mework-desktop: The display \":987\" (from DISPLAY) cannot be opened. Start the app inside the desktop's session. Run `mework serve` to use the same app in a browser.\n",
+        ),
+    ] {
+        let mut start = command(mework_desktop());
+        start
+            .envs(home.environment())
+            .env_remove("DISPLAY")
+            .env_remove("WAYLAND_DISPLAY")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        if let Some(display) = display {
+            start.env("DISPLAY", display);
+        }
+        let mut app = mework_tests::programs::Running::start(&mut start);
+        assert_eq!(app.ended(Duration::from_secs(10)).await.code(), Some(1));
+        let mut words = String::new();
+        app.0.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+        assert_eq!(words, expected);
+    }
+    assert!(!home.path().join(".local").exists(), "nothing was opened");
+}
+
+/// Rows 8, 43 and 44, on the files that decide: the policy, the one capability, no address scheme of our own, no updater
+/// without a signature, a Tauri that has the fixes.
+#[test]
+fn rows_8_43_44_the_windows_configuration() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let read = |path: &str| -> Value { serde_json::from_slice(&std::fs::read(root.join(path)).unwrap()).unwrap() };
+    let config = read("tauri.conf.json");
+    assert_eq!(config["app"]["security"], json!({ "capabilities": ["main"], "csp": POLICY }));
+    assert_eq!(config.get("plugins"), None, "neither deep links nor an updater are configured");
+    assert_eq!(config["app"].get("withGlobalTauri"), None);
+
+    let capabilities: Vec<_> =
+        std::fs::read_dir(root.join("src-tauri/capabilities")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(capabilities, ["main.json"]);
+    let mut main = read("src-tauri/capabilities/main.json");
+    main.as_object_mut().unwrap().remove("description");
+    assert_eq!(main, json!({ "identifier": "main", "windows": ["main"], "local": true, "permissions": ["allow-wire"] }));
+
+    let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap();
+    let version = |name: &str| -> Vec<u64> {
+        let entry = lock.split("[[package]]").find(|p| p.contains(&format!("name = \"{name}\"\n"))).unwrap();
+        let text = entry.split("version = \"").nth(1).unwrap().split('"').next().unwrap();
+        text.split('.').map(|n| n.parse().unwrap()).collect()
+    };
+    assert!(version("tauri") >= vec![2, 11, 1]);
+    assert!(version("open") >= vec![5, 4]);
+    for absent in ["tauri-plugin-shell", "tauri-plugin-deep-link", "tauri-plugin-updater"] {
+        assert!(!lock.contains(&format!("name = \"{absent}\"\n")), "{absent}");
+    }
+}
