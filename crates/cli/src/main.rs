@@ -7,6 +7,7 @@
 //! - [`declared`]: which workspaces count and which server a name means
 //! - [`mcp`]: servers: list, get, test, call, add, remove
 //! - [`output`], [`terminal`]: what people and programs read, and asking at the terminal
+//! - [`doctor`]: what this computer has and lacks
 //! - [`desktop`]: opening the window
 //! - [`sample_server`]: a real MCP server to try things with
 //!
@@ -15,6 +16,7 @@
 mod args;
 mod declared;
 mod desktop;
+mod doctor;
 mod mcp;
 mod output;
 mod sample_server;
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
         None => desktop::open(),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Mcp(command)) => mcp::run(command),
-        Some(Command::Doctor(_)) => ExitCode::FAILURE,
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::SampleServer) => sample_server::run(),
     }
 }

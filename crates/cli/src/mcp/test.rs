@@ -67,12 +67,16 @@ impl Test<'_> {
     async fn run(self, declared: &Declared) -> TestReport {
         let digest = match self.agreed {
             Agreed::Yes(digest) => digest,
-            Agreed::No(message) => return not_started(self.choice, message),
+            Agreed::No(message) => {
+                // An entry that cannot be used fails at the first stage; one nobody agreed to reaches none.
+                let stage = matches!(self.choice.entry, ServerEntry::Unavailable(_)).then_some(Stage::Config);
+                return not_started(self.choice, message, stage);
+            }
         };
         let test = ServerTest { conversation: None, server: self.choice.id(), digest };
         match declared.engine.test_once(test, &|_| {}).await {
             Ok(report) => report,
-            Err(error) => not_started(self.choice, error.message),
+            Err(error) => not_started(self.choice, error.message, None),
         }
     }
 }
@@ -116,7 +120,8 @@ async fn named<'d>(declared: &'d Declared, args: &args::Test) -> Result<Vec<Test
     Ok(tests)
 }
 
-fn not_started(choice: Choice<'_>, message: String) -> TestReport {
+fn not_started(choice: Choice<'_>, message: String, stage: Option<Stage>) -> TestReport {
+    let failed = |stage| StageInfo { stage, ms: 0, ok: false, message: Some(message.clone()) };
     TestReport {
         id: choice.id(),
         name: choice.name().to_owned(),
@@ -124,7 +129,7 @@ fn not_started(choice: Choice<'_>, message: String) -> TestReport {
         protocol: None,
         server: None,
         elapsed_ms: 0,
-        stages: vec![StageInfo { stage: Stage::Config, ms: 0, ok: false, message: Some(message.clone()) }],
+        stages: stage.into_iter().map(failed).collect(),
         tools: Vec::new(),
         set_aside: Vec::new(),
         error: Some(message),
@@ -144,7 +149,10 @@ fn text(report: &TestReport, style: Style) -> String {
         }
         out += ")";
     }
-    out += &format!(" in {} ms\n", report.elapsed_ms);
+    if report.stages.len() > 1 {
+        out += &format!(" in {} ms", report.elapsed_ms);
+    }
+    out.push('\n');
 
     let mut stages = Table::default();
     for StageInfo { stage, ms, ok, message } in &report.stages {

@@ -82,6 +82,77 @@ impl Ran {
     }
 }
 
+/// The program at a terminal: its stdin and stderr (and with [`Typist::both`] stdout) are a pseudo-terminal.
+#[cfg(unix)]
+pub struct Typist {
+    process: Child,
+    terminal: std::fs::File,
+    screen: Vec<u8>,
+    /// What of the screen was already expected.
+    seen: usize,
+    home: PathBuf,
+}
+
+#[cfg(unix)]
+impl Typist {
+    pub fn start(home: &Home, args: &[&str]) -> Self {
+        Self::of(home, home.command(args), false)
+    }
+    /// Stdout is the terminal too, as when a person runs it.
+    pub fn both(home: &Home, args: &[&str]) -> Self {
+        Self::of(home, home.command(args), true)
+    }
+    pub fn of(home: &Home, mut command: Command, stdout_too: bool) -> Self {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let own = || Stdio::from(pty.slave.try_clone().unwrap());
+        command.stdin(own()).stderr(own()).stdout(if stdout_too { own() } else { Stdio::piped() });
+        let process = command.spawn().unwrap();
+        // The command holds the program's end of the terminal open; nothing may, or its end is never noticed.
+        drop(command);
+        Self { process, terminal: pty.master.into(), screen: Vec::new(), seen: 0, home: home.root() }
+    }
+    /// Waits until the screen shows this, after what was waited for before.
+    pub fn sees(&mut self, text: &str) {
+        let mut bytes = [0; 4096];
+        loop {
+            let screen = String::from_utf8_lossy(&self.screen[self.seen..]).into_owned();
+            if let Some(at) = screen.find(text) {
+                self.seen += at + text.len();
+                return;
+            }
+            match self.terminal.read(&mut bytes) {
+                Ok(read) if read > 0 => self.screen.extend_from_slice(&bytes[..read]),
+                // The last writer is gone.
+                _ => panic!("{text:?} never came; the screen holds: {}", String::from_utf8_lossy(&self.screen)),
+            }
+        }
+    }
+    pub fn types(&mut self, line: &str) {
+        writeln!(self.terminal, "{line}").unwrap();
+    }
+    /// One key, by its code.
+    pub fn presses(&mut self, key: u8) {
+        self.terminal.write_all(&[key]).unwrap();
+    }
+    /// Waits for the end: the exit code, stdout if it was no terminal, and the whole screen.
+    pub fn ends(mut self) -> Ran {
+        let mut out = Vec::new();
+        if let Some(mut stdout) = self.process.stdout.take() {
+            stdout.read_to_end(&mut out).unwrap();
+        }
+        let mut bytes = [0; 4096];
+        while let Ok(read) = self.terminal.read(&mut bytes)
+            && read > 0
+        {
+            self.screen.extend_from_slice(&bytes[..read]);
+        }
+        let status = self.process.wait().unwrap();
+        let mut ran = Ran::of(Output { status, stdout: out, stderr: self.screen }, &self.home);
+        ran.err = ran.err.replace("\r\n", "\n");
+        ran
+    }
+}
+
 /// A running `mework serve` with a page of two files.
 pub struct Served {
     pub process: Child,
