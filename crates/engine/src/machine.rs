@@ -7,6 +7,8 @@
 pub mod environment;
 mod files;
 pub mod local;
+#[cfg(unix)]
+pub mod login;
 pub mod process;
 pub mod resolve;
 mod surroundings;

@@ -37,6 +37,10 @@ impl Environment {
         }
         self.variables.insert(name, value.into());
     }
+    pub fn remove(&mut self, name: impl AsRef<OsStr>) {
+        let key = Self::key(name.as_ref());
+        self.variables.retain(|k, _| Self::key(k) != key);
+    }
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(k, v)| (k.as_os_str(), v.as_os_str()))
     }
