@@ -26,6 +26,21 @@ impl Surroundings {
         let (home, data) = folders(&own, std::env::home_dir())?;
         Ok(Self { home, data, environment, supervisor: supervisor()? })
     }
+
+    /// The same for a program with a window: started from a desktop, it has the environment the person's login shell
+    /// exports (B47). Blocks for as long as the shell's start-up files take, at most
+    /// [`crate::limits::LOGIN_SHELL_TIMEOUT`]. With it a sentence to show when the shell could not be asked.
+    pub fn of_desktop() -> Result<(Self, Option<String>), SurroundingsError> {
+        #[cfg(unix)]
+        if super::login::started_from_desktop() {
+            let own = Environment::of_process();
+            // The real home folder: the shell's files are no files of ours, so `MEWORK_HOME` does not move them.
+            let home = std::env::home_dir().filter(|h| h.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
+            let captured = super::login::environment(&own, &home, crate::limits::LOGIN_SHELL_TIMEOUT);
+            return Ok((Self::of_process(captured.environment)?, captured.notice));
+        }
+        Ok((Self::of_process(Environment::of_process())?, None))
+    }
 }
 
 /// The home folder and the data folder (B46). `MEWORK_HOME` stands in for the home folder and everything the product

@@ -480,13 +480,7 @@ fn connected(server: &Server, greeted: Greeted, started: Arc<Started>, log: &Ser
     let (gone, gone_seen) = watch::channel(false);
     let link = Link { rmcp: service.peer().clone(), wire: wire.clone(), exits: handle.exits(), stderr, started };
     tokio::spawn(keep(service, handle, wire, stopped, gone, log.clone()));
-    Connection {
-        server: server.clone(),
-        peer,
-        link,
-        use_: Arc::new(Use { state: Mutex::default(), stop }),
-        gone: gone_seen,
-    }
+    Connection { server: server.clone(), peer, link, use_: Arc::new(Use { state: Mutex::default(), stop }), gone: gone_seen }
 }
 
 /// Owns the process until it is to end, or ends by itself; then sees to it that nothing of it is left.

@@ -75,7 +75,9 @@ impl Failure {
                 format!("`{command}` was not found. {}", split.unwrap_or_default())
             }
             ResolveError::NotOnPath { command, path } if path.is_empty() => {
-                format!("`{command}` was not found: the server's PATH holds no absolute folder to search. Write its absolute path as `command`.")
+                format!(
+                    "`{command}` was not found: the server's PATH holds no absolute folder to search. Write its absolute path as `command`."
+                )
             }
             ResolveError::NotOnPath { command, path } => {
                 let searched: Vec<String> = path.iter().map(|folder| folder.display().to_string()).collect();
@@ -132,7 +134,8 @@ impl Failure {
                 if *noise > 0 {
                     message += &format!(" {not_mcp}");
                 } else if traces.stderr.is_empty() {
-                    message += " It wrote nothing to stdout or stderr. Start the same command in a terminal to see what it needs.";
+                    message +=
+                        " It wrote nothing to stdout or stderr. Start the same command in a terminal to see what it needs.";
                 }
                 message
             }

@@ -221,4 +221,3 @@ fn peer_of(service: &RunningService<RoleClient, Client>, era: Era) -> Result<Pee
     let (name, version) = info.server_info.as_ref().map(|who| (who.name.clone(), who.version.clone())).unwrap_or_default();
     Ok(Peer { era, protocol, name, version })
 }
-

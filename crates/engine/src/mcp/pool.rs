@@ -247,7 +247,10 @@ impl Pool {
             }
             Err(_) => Failure::plain(
                 Stage::Handshake,
-                format!("The server was not ready within {} s. It is still starting; try again.", limits::LISTING_TIMEOUT.as_secs()),
+                format!(
+                    "The server was not ready within {} s. It is still starting; try again.",
+                    limits::LISTING_TIMEOUT.as_secs()
+                ),
             ),
         })
     }
@@ -330,7 +333,10 @@ impl Shared {
             if live <= self.bounds.live {
                 return;
             }
-            let idle = slots.by_key.iter().filter(|(_, slot)| slot.work.is_none() && slot.connection.as_ref().is_some_and(|c| !c.is_busy()));
+            let idle = slots
+                .by_key
+                .iter()
+                .filter(|(_, slot)| slot.work.is_none() && slot.connection.as_ref().is_some_and(|c| !c.is_busy()));
             let Some(key) = idle.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone()) else { return };
             self.close_slot(&mut slots, &key, "too many servers are running, and this one was idle longest");
         }
@@ -478,7 +484,12 @@ fn finish(shared: &Arc<Shared>, key: &Key, generation: u64, listed: Result<(Arc<
             slot.connection = Some(connection.clone());
             shared.tell(key, slot, health);
             if new {
-                tokio::spawn(watch_over(Arc::downgrade(shared), key.clone(), Arc::downgrade(&connection), connection.until_broken()));
+                tokio::spawn(watch_over(
+                    Arc::downgrade(shared),
+                    key.clone(),
+                    Arc::downgrade(&connection),
+                    connection.until_broken(),
+                ));
             }
         }
         Err(failure) => {

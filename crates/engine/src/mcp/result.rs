@@ -157,9 +157,10 @@ fn block(value: &Value) -> Block {
             Some(data) => image(data, text("mimeType")).unwrap_or_else(other),
             None => other("an image without data".into()),
         },
-        Some("audio") => {
-            Block::Audio { mime: shown("mimeType").unwrap_or_else(|| "audio".into()), bytes: text("data").map_or(0, decoded_bytes) }
-        }
+        Some("audio") => Block::Audio {
+            mime: shown("mimeType").unwrap_or_else(|| "audio".into()),
+            bytes: text("data").map_or(0, decoded_bytes),
+        },
         Some("resource_link") => match shown("uri") {
             Some(uri) => Block::ResourceLink { name: shown("name").unwrap_or_else(|| uri.clone()), uri, mime: shown("mimeType") },
             None => other("a link to a resource, without its address".into()),
