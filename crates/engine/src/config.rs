@@ -143,6 +143,8 @@ pub enum FileState {
 }
 
 #[derive(Debug, Clone)]
+// Most entries are ready, so a box would save little.
+#[allow(clippy::large_enum_variant)]
 pub enum ServerEntry {
     Ready(Server),
     Unavailable(Unavailable),

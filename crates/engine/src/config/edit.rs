@@ -105,7 +105,8 @@ impl<'a> Layout<'a> {
     }
 
     fn spliced(&self, range: Range<usize>, with: &str) -> Vec<u8> {
-        [self.bom, self.text[..range.start].as_bytes(), with.as_bytes(), self.text[range.end..].as_bytes()].concat()
+        let text = self.text.as_bytes();
+        [self.bom, &text[..range.start], with.as_bytes(), &text[range.end..]].concat()
     }
 
     /// What stands between the start of the line and `at`, when that is white space only.

@@ -337,6 +337,12 @@ mod tests {
     fn b2_comments_and_trailing_commas_are_named() {
         assert_eq!(servers(b"{\n  /* mine */\n  \"mcpServers\": {}\n}"), Err(FileProblem::Comment { line: 2, column: 3 }));
         assert_eq!(servers(b"{\n  \"mcpServers\": {} // mine\n}"), Err(FileProblem::Comment { line: 2, column: 20 }));
+        for text in
+            ["{\"a\": /* x */ 1}", "{\"a\":1 // x\n}", "{\"a\":[1, # x\n2]}", "// x\n{}", "{} // x", "{\"a\":1, // x\n\"b\":2}"]
+        {
+            let found = servers(text.as_bytes());
+            assert!(matches!(found, Err(FileProblem::Comment { line: 1, .. })), "{text}: {found:?}");
+        }
         assert_eq!(servers(b"{\"mcpServers\": {\"a\": {},\n}}"), Err(FileProblem::TrailingComma { line: 2, column: 1 }));
         assert_eq!(
             servers(b"{\"mcpServers\": {\"a\": {\"args\": [1,]}}}"),

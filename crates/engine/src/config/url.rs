@@ -76,12 +76,7 @@ fn is_private_name(name: &str) -> bool {
     if labels.iter().any(|label| label.is_empty()) {
         return false;
     }
-    match labels.as_slice() {
-        [_] => true,
-        [.., "localhost" | "local" | "internal" | "lan"] => true,
-        [_, .., "home", "arpa"] => true,
-        _ => false,
-    }
+    matches!(labels.as_slice(), [_] | [.., "localhost" | "local" | "internal" | "lan"] | [_, .., "home", "arpa"])
 }
 
 /// An address as rows show it: without user info, query and fragment, whether or not it can be parsed (B4).

@@ -45,9 +45,14 @@ async fn listing(text: impl AsRef<[u8]>) -> Listing {
     list(&level).await
 }
 
+/// An entry whose `cwd` is `/`, for a platform where that is not absolute.
+fn here(entry: &str) -> String {
+    if cfg!(windows) { entry.replace("\"/\"", "\"C:/\"") } else { entry.to_string() }
+}
+
 /// The one entry of a global file.
 async fn one(entry: &str) -> ServerEntry {
-    let found = listing(format!(r#"{{"mcpServers": {{"it": {entry}}}}}"#)).await;
+    let found = listing(format!(r#"{{"mcpServers": {{"it": {}}}}}"#, here(entry))).await;
     assert!(matches!(found.state, FileState::Read { .. }), "{:?}", found.state);
     found.servers.get("it").unwrap().clone()
 }
@@ -531,7 +536,7 @@ async fn digests() {
     let home = Home::new();
     let level = home.global();
     let of = async |level: &Level, name: &str, entry: &str| {
-        let json = crate::config::json::parse(entry.as_bytes()).unwrap();
+        let json = crate::config::json::parse(here(entry).as_bytes()).unwrap();
         match check(level, &level.new_file(), name, &json, false).await {
             ServerEntry::Ready(s) => s.digest,
             ServerEntry::Unavailable(u) => panic!("{:?}", u.reasons),
