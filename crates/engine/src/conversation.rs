@@ -2,8 +2,10 @@
 //! (Dangling, whether a person agreed) are worked out here from what is on disk and what is stored; nothing here starts,
 //! connects or writes.
 
+pub mod call;
 mod review;
 mod servers;
+pub mod shown;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +14,7 @@ use crate::config::{Level, Listing, Scope, Server};
 use crate::store::ConsentRow;
 use crate::text;
 
-pub use review::view;
+pub use review::{proposal, view};
 pub use servers::{Ticks, servers, summary};
 
 /// A level of a conversation and its file as it was read.

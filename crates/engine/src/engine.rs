@@ -1,16 +1,17 @@
 //! One method per thing a person can do.
 
 mod calls;
+mod connections;
 mod conversations;
 pub mod events;
 mod files;
 mod follow;
 pub mod host;
+mod logs;
 mod once;
 mod others;
 mod publish;
 mod servers;
-mod stubs;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +23,10 @@ use crate::approval::queue::Queue;
 use crate::config::{self, Level, Listing, Scope};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, Surroundings};
+use crate::mcp::log::Logs;
+use crate::mcp::pool::{Bounds, Pool};
 use crate::store::{Store, StoreError};
+use crate::text::Scrubber;
 
 pub use events::Subscription;
 pub use host::{Capabilities, Headless, Host};
@@ -69,7 +73,12 @@ pub struct Engine {
     data: PathBuf,
     host: Arc<dyn Host>,
     machine: Machine,
-    store: Store,
+    client: String,
+    store: Arc<Store>,
+    pool: Pool,
+    eras: Arc<connections::RememberedEras>,
+    badges: connections::Badges,
+    calls: calls::Calls,
     events: events::Events,
     queue: Queue,
     /// What windows were told last.
@@ -113,11 +122,19 @@ impl Engine {
                 .push(format!("The database was brought to this version's format. The old one is kept as {}.", copy.display()));
         }
         let first_start = !store.has_conversations().await?;
+        let store = Arc::new(store);
+        let eras = Arc::new(connections::RememberedEras::load(store.clone()).await?);
+        let (pool, changes) = Pool::new(Logs::new(Scrubber::default()), eras.clone(), Bounds::default());
         let engine = Arc::new(Self {
             data: surroundings.data.clone(),
             host,
             machine: Machine::local(surroundings),
+            client: client.to_owned(),
             store,
+            pool,
+            eras,
+            badges: connections::Badges::default(),
+            calls: calls::Calls::default(),
             events: events::Events::default(),
             queue: Queue::default(),
             published: tokio::sync::Mutex::default(),
@@ -132,6 +149,8 @@ impl Engine {
         engine.publish_silently().await?;
         engine.watch_others(seen);
         engine.watch_cards();
+        engine.watch_pool(changes);
+        engine.watch_logs();
         *engine.follow.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::new(follow::Follow::new(&Arc::downgrade(&engine))));
         Ok(engine)
@@ -145,6 +164,8 @@ impl Engine {
     /// Stops calls, closes connections, gives conversations back; bounded in time. The engine is of no use afterwards.
     pub async fn shutdown(&self) {
         self.follow.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.end_calls().await;
+        self.pool.shutdown().await;
         if let Err(e) = self.store.leave().await {
             tracing::warn!("the database was not left in order: {e}");
         }

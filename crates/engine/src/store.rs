@@ -102,6 +102,17 @@ impl Store {
         answered.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Runs `job` when its turn comes, and waits for nothing.
+    fn later(&self, job: impl FnOnce(&mut Connection) -> Result<()> + Send + 'static) {
+        let job: Job = Box::new(move |connection| {
+            if let Err(e) = job(connection) {
+                tracing::warn!("{e}");
+            }
+        });
+        // Closed: the app ends.
+        let _ = self.jobs.send(job);
+    }
+
     /// Runs `job` in one transaction that takes the write lock at its start: all of it happens, or nothing.
     async fn write<T: Send + 'static>(
         &self,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::api::types::{ConsentView, DiffLine, EntryView, TransportKind, VariableUse};
+use crate::api::types::{ConsentView, DiffLine, EntryView, Proposal, TransportKind, VariableUse};
 use crate::config::consent::{self, Review};
-use crate::config::{Scope, Server, Transport};
+use crate::config::{Scope, Server, Transport, paste};
 use crate::store::ConsentRow;
 use crate::text::{display, display_line};
 
@@ -27,6 +27,12 @@ pub fn view(server: &Server, scope: &Scope, folder: &Path, agreed: Option<&Conse
             .map(line)
             .collect(),
     }
+}
+
+/// A server that pasted text would add.
+pub fn proposal(found: paste::Proposal) -> Proposal {
+    let paste::Proposal { name, entry, reasons, notes, exists } = found;
+    Proposal { name, entry, reasons: reasons.iter().map(|reason| display(reason)).collect(), notes, exists }
 }
 
 fn entry(review: Review) -> EntryView {

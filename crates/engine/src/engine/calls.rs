@@ -1,12 +1,224 @@
-//! Calls and cards.
+//! Calls and cards: a conversation's calls run side by side, each on a task of its own, to their end or until stopped.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::Engine;
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, watch};
+
+use super::{Answer, Asker, CallArguments, CallOnce, Engine};
 use crate::api::types::*;
-use crate::error::Result;
+use crate::approval::{self, queue};
+use crate::conversation::call::{self, Call, Cleared, House, Reached};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits;
+use crate::mcp::connection::{CallError, prepare};
+use crate::mcp::pool::{Effort, Wanted};
+use crate::mcp::result::CallResult;
+use crate::mcp::wire;
+use crate::mcp::{Failure, Health, Stage};
+use crate::store::{ConversationRow, new_id, now};
+use crate::tools::arguments::{self, Arguments};
+use crate::tools::{Tool, pairs};
+
+/// How long ending calls may take before the app ends all the same.
+const ENDING: Duration = Duration::from_secs(5);
+/// The pool's key of calls without a conversation; ids of conversations are never empty.
+const NO_CONVERSATION: &str = "";
+
+/// Calls that are under way.
+#[derive(Default)]
+pub(super) struct Calls(Mutex<HashMap<String, Under>>);
+
+struct Under {
+    conversation: String,
+    stop: watch::Sender<Option<Stop>>,
+}
+
+/// Why a call is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// A person pressed Stop.
+    Person,
+    /// The app ends.
+    End,
+}
+
+impl Calls {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<String, Under>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Asks calls to stop and waits until they have.
+    async fn stop(&self, why: Stop, which: impl Fn(&str, &Under) -> bool) {
+        let stopping: Vec<watch::Sender<Option<Stop>>> =
+            self.under_way().iter().filter(|(id, under)| which(id, under)).map(|(_, under)| under.stop.clone()).collect();
+        for stop in &stopping {
+            stop.send_if_modified(|asked| {
+                asked.is_none() && {
+                    *asked = Some(why);
+                    true
+                }
+            });
+        }
+        let over = async {
+            for stop in &stopping {
+                stop.closed().await;
+            }
+        };
+        let _ = tokio::time::timeout(ENDING, over).await;
+    }
+}
 
 impl Engine {
+    /// Puts a call on the road: level, verdict, card, call, result. Answers at once with the entry's id; only that server
+    /// must be available (B20a).
+    pub async fn call_start(self: &Arc<Self>, p: CallStart) -> Result<IdReply> {
+        let row = self.owned(&p.conversation).await?;
+        let arguments = read(&p.arguments)?;
+        if p.tool.is_empty() || p.tool.len() > limits::TOOL_NAME_BYTES {
+            return Err(Error::failed(format!("A tool's name has 1 to {} bytes.", limits::TOOL_NAME_BYTES)));
+        }
+        let cleared = self.cleared(Some(&row), &p.server).await?;
+        let call = Call { conversation: Some(row.id.clone()), id: new_id(), arguments };
+        let house = Conversation {
+            engine: self.clone(),
+            conversation: row.id.clone(),
+            server: p.server,
+            entry: call.id.clone(),
+            at: now(),
+        };
+        let mut entry = call.entry(&cleared, &p.tool);
+        self.store.touch(&row.id).await?;
+        house.state(&entry).await;
+        let (stop, mut stopped) = watch::channel(None);
+        self.calls.under_way().insert(call.id.clone(), Under { conversation: row.id, stop });
+        let id = call.id.clone();
+        let engine = self.clone();
+        tokio::spawn(async move {
+            let ended = tokio::select! {
+                biased;
+                state = call::travel(&house, &call, cleared, &mut entry) => Ok(state),
+                why = asked_to_stop(&mut stopped) => Err(why),
+            };
+            // A road that was left is dropped by now: its card is down, or its server was told.
+            let state = ended.unwrap_or_else(|why| stopped_state(why, &entry.state));
+            call::finish(&house, &mut entry, state).await;
+            engine.calls.under_way().remove(&call.id);
+            drop(stopped);
+        });
+        Ok(IdReply { id })
+    }
+
+    /// Cancels a call (B27), or withdraws its card.
+    pub async fn call_stop(&self, p: CallStop) -> Result<Empty> {
+        self.owned(&p.conversation).await?;
+        self.calls.stop(Stop::Person, |id, under| id == p.entry && under.conversation == p.conversation).await;
+        Ok(Empty {})
+    }
+
+    pub(super) async fn stop_calls(&self, conversation: &str) {
+        self.calls.stop(Stop::Person, |_, under| under.conversation == conversation).await;
+    }
+
+    /// The app ends.
+    pub(super) async fn end_calls(&self) {
+        self.calls.stop(Stop::End, |_, _| true).await;
+    }
+
+    /// A person answers a card. False when nobody was waiting any more.
+    pub async fn card_answer(&self, p: CardAnswer) -> Result<AnswerReply> {
+        let answer = if p.allow {
+            queue::Answer::Allow { by: format!("person in {}", self.client) }
+        } else {
+            let reason = p.reason.map(|reason| reason.trim().chars().take(REASON_CHARS).collect::<String>());
+            queue::Answer::Deny { reason: reason.filter(|reason| !reason.is_empty()) }
+        };
+        Ok(AnswerReply { was_waiting: self.queue.answer(&p.card, answer) })
+    }
+
+    /// One call on the same road as a conversation's, without a conversation: checks, connection, verdict, card, call.
+    /// Dropping the future cancels the call.
+    pub async fn call_once(&self, p: CallOnce, asker: &dyn Asker) -> Result<CallEntry> {
+        if let Some(digest) = &p.digest {
+            let found = self.find_for(None, &p.server).await?;
+            if let crate::config::ServerEntry::Ready(server) = &found.entry {
+                self.admit(&found, server, Some(digest)).await?;
+            }
+        }
+        let cleared = self.cleared(None, &p.server).await?;
+        let house = CommandLine { engine: self, server: p.server, asker };
+        let text = match p.arguments {
+            CallArguments::Json(text) => text,
+            CallArguments::Pairs(pairs) if pairs.is_empty() => "{}".into(),
+            CallArguments::Pairs(pairs) => {
+                // Their types are the schema's to say.
+                let reached = house
+                    .reach(&cleared)
+                    .await
+                    .map_err(|failure| Error::failed(failure.message).with_detail(failure.stderr.join("\n")))?;
+                let schema = reached.tools.usable(&p.tool).map(|tool| tool.input_schema.clone()).unwrap_or_default();
+                pairs::arguments(&schema, &pairs).map_err(|e| Error::failed(e.to_string()))?
+            }
+        };
+        let call = Call { conversation: None, id: new_id(), arguments: read(&text)? };
+        let mut entry = call.entry(&cleared, &p.tool);
+        house.state(&entry).await;
+        let state = call::travel(&house, &call, cleared, &mut entry).await;
+        call::finish(&house, &mut entry, state).await;
+        Ok(entry)
+    }
+}
+
+/// A reason for a no is a sentence, not a document.
+const REASON_CHARS: usize = 2000;
+
+fn read(text: &str) -> Result<Arguments> {
+    arguments::parse(text).map_err(|problem| {
+        let place = problem.position.map(|(line, column)| format!(" (line {line}, column {column})")).unwrap_or_default();
+        Error::new(ErrorCode::BadRequest, format!("{}{place}", problem.message))
+    })
+}
+
+async fn asked_to_stop(stop: &mut watch::Receiver<Option<Stop>>) -> Stop {
+    let why = stop.wait_for(Option::is_some).await.ok().and_then(|why| *why);
+    match why {
+        Some(why) => why,
+        // The engine forgot the call: nobody can stop it any more.
+        None => std::future::pending().await,
+    }
+}
+
+fn stopped_state(why: Stop, state: &CallState) -> CallState {
+    match (why, state) {
+        (Stop::Person, _) => CallState::Stopped,
+        (Stop::End, CallState::Running { .. }) => CallState::Failed {
+            message: "Mework ended while the call ran. Whether the server finished it is not known.".into(),
+            stderr: vec![],
+            elapsed_ms: None,
+        },
+        (Stop::End, _) => CallState::NotRun { reason: "Mework ended before the call started.".into() },
+    }
+}
+
+impl Engine {
+    /// The running server, started if need be.
+    async fn reached(&self, conversation: &str, cleared: &Cleared) -> std::result::Result<Reached, Failure> {
+        let log = self.pool.logs().of(&cleared.server.id);
+        let resolved = prepare(&cleared.server, &cleared.folder, &log).await?;
+        self.pool.ensure(conversation, vec![wanted(cleared)], Effort::Call);
+        let settled = self.pool.settled(conversation, &cleared.server.id);
+        match tokio::time::timeout(limits::LISTING_TIMEOUT, settled).await {
+            Ok(Health::Connected { tools, .. }) => Ok(Reached { tools, fingerprint: resolved.fingerprint, cwd: resolved.cwd }),
+            Ok(Health::Failed { failure }) => Err(failure),
+            Ok(Health::Idle | Health::Connecting { .. }) => Err(failed("The server was closed before it was ready.".into())),
+            Err(_) => Err(failed(format!(
+                "The server was not ready within {} s. It is still starting; try again.",
+                limits::LISTING_TIMEOUT.as_secs()
+            ))),
+        }
+    }
+
     pub(super) async fn cards(&self) -> Result<Vec<Card>> {
         let cards = self.queue.cards();
         if cards.is_empty() {
@@ -16,23 +228,8 @@ impl Engine {
         Ok(cards
             .into_iter()
             .map(|card| {
-                let conversation = card.binding.conversation.unwrap_or_default();
-                Card {
-                    conversation_title: titles.iter().find(|c| c.id == conversation).map(|c| c.title.clone()).unwrap_or_default(),
-                    conversation,
-                    id: card.id,
-                    entry: card.entry,
-                    server: card.binding.server,
-                    server_name: card.server_name,
-                    machine: card.machine,
-                    cwd: card.cwd,
-                    tool: card.binding.tool,
-                    title: card.title,
-                    description: card.description,
-                    arguments: card.arguments.to_string(),
-                    why: card.why,
-                    at: card.at,
-                }
+                let row = titles.iter().find(|row| card.binding.conversation.as_ref() == Some(&row.id));
+                shown_card(card, row)
             })
             .collect())
     }
@@ -49,12 +246,151 @@ impl Engine {
             }
         });
     }
+}
 
-    /// A person answers a card. False when nobody was waiting any more.
-    pub async fn card_answer(&self, p: CardAnswer) -> Result<AnswerReply> {
-        use crate::approval::queue::Answer;
-        let answer =
-            if p.allow { Answer::Allow { by: "person in the window".into() } } else { Answer::Deny { reason: p.reason } };
-        Ok(AnswerReply { was_waiting: self.queue.answer(&p.card, answer) })
+fn wanted(cleared: &Cleared) -> Wanted {
+    Wanted { server: cleared.server.clone(), cwd: cleared.folder.clone() }
+}
+
+fn failed(message: String) -> Failure {
+    Failure { stage: Stage::Start, message, exit_code: None, stderr: vec![], stdout_noise: 0, stdout_sample: vec![] }
+}
+
+fn shown_card(card: queue::Card, row: Option<&ConversationRow>) -> Card {
+    Card {
+        conversation: card.binding.conversation.unwrap_or_default(),
+        conversation_title: row.map(|row| row.title.clone()).unwrap_or_default(),
+        id: card.id,
+        entry: card.entry,
+        server: card.binding.server,
+        server_name: card.server_name,
+        machine: card.machine,
+        cwd: card.cwd,
+        tool: card.binding.tool,
+        title: card.title,
+        description: card.description,
+        arguments: card.arguments.to_string(),
+        why: card.why,
+        at: card.at,
+    }
+}
+
+/// The house of a conversation's call: its state is kept in the transcript, its card shows in every window.
+struct Conversation {
+    engine: Arc<Engine>,
+    conversation: String,
+    server: String,
+    /// The transcript entry, and when it was begun.
+    entry: String,
+    at: Millis,
+}
+
+impl Conversation {
+    fn shown(&self, entry: &CallEntry) -> Entry {
+        Entry { id: self.entry.clone(), at: self.at, body: EntryBody::Call(Box::new(entry.clone())) }
+    }
+}
+
+impl House for Conversation {
+    fn clear(&self) -> BoxFuture<'_, Result<Cleared>> {
+        Box::pin(async {
+            let row = self.engine.owned(&self.conversation).await?;
+            self.engine.cleared(Some(&row), &self.server).await
+        })
+    }
+    fn reach<'a>(&'a self, cleared: &'a Cleared) -> BoxFuture<'a, std::result::Result<Reached, Failure>> {
+        self.engine.begins(&self.conversation, &cleared.server);
+        Box::pin(self.engine.reached(&self.conversation, cleared))
+    }
+    fn level<'a>(&'a self, tool: &'a Tool) -> BoxFuture<'a, Result<(approval::Level, bool)>> {
+        Box::pin(async move {
+            let store = &self.engine.store;
+            let row = store.conversation(&self.conversation).await?.ok_or_else(super::conversations::no_conversation)?;
+            if tool.requires_user_interaction {
+                store.make_sticky(&self.conversation, &self.server, vec![tool.name.clone()]).await?;
+                return Ok((row.level, true));
+            }
+            let sticky = store.sticky_tools(&self.conversation, &self.server).await?.contains(&tool.name);
+            Ok((row.level, sticky))
+        })
+    }
+    fn ask<'a>(&'a self, card: queue::Card, shown: BoxFuture<'a, ()>) -> BoxFuture<'a, Result<queue::Answer>> {
+        Box::pin(async move {
+            let place = self.engine.queue.put(card).map_err(|full| Error::failed(full.to_string()))?;
+            shown.await;
+            // Raised between the verdict and now: nobody answers for it any more.
+            if let Some(row) = self.engine.store.conversation(&self.conversation).await? {
+                self.engine.queue.level_changed(&self.conversation, row.level);
+            }
+            Ok(place.answer().await)
+        })
+    }
+    fn call<'a>(
+        &'a self,
+        cleared: &'a Cleared,
+        tool: &'a str,
+        arguments: &'a Arguments,
+        progress: mpsc::Sender<wire::Progress>,
+    ) -> BoxFuture<'a, std::result::Result<CallResult, CallError>> {
+        let never = std::future::pending();
+        Box::pin(self.engine.pool.call(&self.conversation, wanted(cleared), tool, arguments, Some(progress), never))
+    }
+    fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let kept = async {
+                self.engine.put_entry(&self.conversation, &self.shown(entry)).await?;
+                self.engine.publish_lists().await
+            };
+            if let Err(e) = kept.await {
+                self.engine.events.send(Event::Notice { text: format!("A call could not be written down: {e}") });
+            }
+        })
+    }
+    fn progress(&self, entry: &CallEntry) {
+        let (conversation, entry) = (self.conversation.clone(), Box::new(self.shown(entry)));
+        self.engine.events.send(Event::Entry { conversation, entry });
+    }
+}
+
+/// The house of one call on the command line: nothing is kept, a terminal is asked.
+struct CommandLine<'e> {
+    engine: &'e Engine,
+    server: String,
+    asker: &'e dyn Asker,
+}
+
+impl House for CommandLine<'_> {
+    fn clear(&self) -> BoxFuture<'_, Result<Cleared>> {
+        Box::pin(self.engine.cleared(None, &self.server))
+    }
+    fn reach<'a>(&'a self, cleared: &'a Cleared) -> BoxFuture<'a, std::result::Result<Reached, Failure>> {
+        Box::pin(self.engine.reached(NO_CONVERSATION, cleared))
+    }
+    fn level<'a>(&'a self, _: &'a Tool) -> BoxFuture<'a, Result<(approval::Level, bool)>> {
+        Box::pin(async { Ok((approval::Level::default(), false)) })
+    }
+    fn ask<'a>(&'a self, card: queue::Card, shown: BoxFuture<'a, ()>) -> BoxFuture<'a, Result<queue::Answer>> {
+        Box::pin(async move {
+            shown.await;
+            let Answer { allow, by, reason } = self.asker.ask(shown_card(card, None)).await;
+            Ok(if allow { queue::Answer::Allow { by } } else { queue::Answer::Deny { reason } })
+        })
+    }
+    fn call<'a>(
+        &'a self,
+        cleared: &'a Cleared,
+        tool: &'a str,
+        arguments: &'a Arguments,
+        progress: mpsc::Sender<wire::Progress>,
+    ) -> BoxFuture<'a, std::result::Result<CallResult, CallError>> {
+        let never = std::future::pending();
+        Box::pin(self.engine.pool.call(NO_CONVERSATION, wanted(cleared), tool, arguments, Some(progress), never))
+    }
+    fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
+        self.asker.state(&entry.state);
+        Box::pin(std::future::ready(()))
+    }
+    fn progress(&self, entry: &CallEntry) {
+        self.asker.state(&entry.state);
     }
 }

@@ -87,7 +87,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn level_of(&self, conversation: &str, key: &str) -> Result<Level> {
+    pub(super) async fn level_of(&self, conversation: &str, key: &str) -> Result<Level> {
         let row = self.store.conversation(conversation).await?.ok_or_else(super::conversations::no_conversation)?;
         let level = self.levels(&row).await?.into_iter().find(|(level, _)| level == key).map(|(_, level)| level);
         level.ok_or_else(|| Error::not_found("This workspace is not part of the conversation any more."))

@@ -6,6 +6,7 @@ use super::Engine;
 use crate::api::types::*;
 use crate::config::{self, FileState, Level, Scope, Server, ServerEntry, ServerId};
 use crate::conversation;
+use crate::conversation::call::Cleared;
 use crate::error::{Error, ErrorCode, Result};
 use crate::store::{ConsentRow, ConversationRow};
 
@@ -44,7 +45,7 @@ impl Engine {
         }
         self.store.select(&p.conversation, &p.server, true).await?;
         self.publish_conversation(&p.conversation).await?;
-        self.start_in_background(&row).await?;
+        self.start_in_background(&row, Some(&p.server)).await?;
         Ok(ConsentReply { needs: None })
     }
 
@@ -81,7 +82,36 @@ pub(super) fn unavailable(entry: &config::Unavailable) -> Error {
     Error::failed(format!("{name} is unavailable: {}", crate::text::display(&entry.reasons.join(" "))))
 }
 
+/// It may not start before a person saw what would start.
+pub(super) fn needs_consent(server: &Server) -> Error {
+    let name = crate::text::display_line(&server.id.name);
+    Error::new(
+        ErrorCode::NeedsConsent,
+        format!("{name} was not started: nobody agreed to what its entry would start, or it changed since. Review it first."),
+    )
+}
+
 impl Engine {
+    /// Reads the server's file, now, and clears its entry for a start: ticked when a conversation is given, there, available,
+    /// and agreed to as it stands.
+    pub(super) async fn cleared(&self, row: Option<&ConversationRow>, server: &str) -> Result<Cleared> {
+        let id = server_id(server)?;
+        if let Some(row) = row
+            && !self.store.selection(&row.id).await?.iter().any(|ticked| ticked == server)
+        {
+            let name = crate::text::display_line(&id.name);
+            return Err(Error::failed(format!("{name} is not ticked in this conversation.")));
+        }
+        let found = self.find(row, &id).await?;
+        match found.entry {
+            ServerEntry::Unavailable(entry) => Err(unavailable(&entry)),
+            ServerEntry::Ready(server) => match self.consent(&server).await? {
+                Consent::Given => Ok(Cleared { server, folder: found.folder }),
+                Consent::Needed | Consent::Changed => Err(needs_consent(&server)),
+            },
+        }
+    }
+
     /// Which level an id's file belongs to, by its place alone.
     pub(super) fn scope_of(&self, id: &ServerId) -> Scope {
         let folder = id.file.parent().and_then(|mework| mework.parent()).unwrap_or(&id.file);

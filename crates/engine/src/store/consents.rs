@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Result, Store, meaning, now, optional, word};
+use super::{Result, Store, now, optional};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsentRow {
@@ -57,23 +57,24 @@ impl Store {
         .await
     }
 
-    pub async fn era<E: serde::de::DeserializeOwned + Send + 'static>(&self, server: &str) -> Result<Option<E>> {
-        let server = server.to_owned();
-        self.run(move |c| {
-            optional(c.query_row("SELECT era FROM eras WHERE server = ?1", [server], |row| row.get(0)))?.map(meaning).transpose()
+    /// How servers began last time, by server id.
+    pub async fn eras(&self) -> Result<BTreeMap<String, String>> {
+        self.run(|c| {
+            let mut statement = c.prepare("SELECT server, era FROM eras")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
         })
         .await
     }
-    pub async fn remember_era<E: serde::Serialize>(&self, server: &str, era: &E) -> Result<()> {
-        let (server, era) = (server.to_owned(), word(era)?);
-        self.write(move |t| {
-            t.execute(
+    /// Does not wait: losing it costs one question too many at the next start.
+    pub fn remember_era(&self, server: String, era: &'static str) {
+        self.later(move |connection| {
+            connection.execute(
                 "INSERT INTO eras (server, era) VALUES (?1, ?2) ON CONFLICT (server) DO UPDATE SET era = ?2",
                 (server, era),
             )?;
             Ok(())
-        })
-        .await
+        });
     }
 
     /// Keeps what a server's tools look like now and answers with the names of those that looked otherwise before.
