@@ -48,8 +48,12 @@ struct Command {
 impl Watcher {
     /// `on_change` is called, one call at a time, for each level whose file changed; it must not block. Needs a runtime.
     pub fn new(on_change: impl Fn(&Level) + Send + Sync + 'static) -> Self {
+        Self::with(on_change, true)
+    }
+    /// `native`: whether the system is asked to watch; without, everything is looked at every [`POLL`].
+    fn with(on_change: impl Fn(&Level) + Send + Sync + 'static, native: bool) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
-        let task = tokio::spawn(run(receiver, Box::new(on_change)));
+        let task = tokio::spawn(run(receiver, Box::new(on_change), native));
         Self { commands, task }
     }
     /// Watches these levels and no others from now on; those that were watched before stay as they are. When it
@@ -123,10 +127,10 @@ fn lower(name: &std::ffi::OsStr) -> String {
     name.to_string_lossy().to_lowercase()
 }
 
-async fn run(mut commands: mpsc::UnboundedReceiver<Command>, on_change: OnChange) {
+async fn run(mut commands: mpsc::UnboundedReceiver<Command>, on_change: OnChange, native: bool) {
     let names = Names::default();
     let wake = Arc::new(Notify::new());
-    let mut folders = Folders::new(names, wake.clone());
+    let mut folders = if native { Folders::new(names, wake.clone()) } else { Folders::unwatched(names) };
     let mut tracked: Vec<Tracked> = Vec::new();
     loop {
         let unsettled = tracked.iter().any(|t| t.pending.is_some());
@@ -245,8 +249,13 @@ impl Folders {
         if let Err(e) = &native {
             tracing::warn!(error = %e, "files cannot be watched; they are looked at every second instead");
         }
-        let unwatched = native.is_err();
-        Self { native: native.ok(), watched: BTreeMap::new(), names, gone, unwatched }
+        match native {
+            Ok(native) => Self { native: Some(native), watched: BTreeMap::new(), names, gone, unwatched: false },
+            Err(_) => Self::unwatched(names),
+        }
+    }
+    fn unwatched(names: Names) -> Self {
+        Self { native: None, watched: BTreeMap::new(), names, gone: Gone::default(), unwatched: true }
     }
 
     /// Watches the folders these levels need as things stand now, and no others.
@@ -424,10 +433,14 @@ mod tests {
 
     impl Case {
         fn new() -> Self {
+            Self::with(true)
+        }
+        fn with(native: bool) -> Self {
             let (tell, told) = mpsc::unbounded_channel();
-            let watcher = Watcher::new(move |level| {
+            let tell = move |level: &Level| {
                 let _ = tell.send((level.scope.clone(), Instant::now()));
-            });
+            };
+            let watcher = Watcher::with(tell, native);
             Self { home: tempfile::tempdir().unwrap(), watcher, told }
         }
         fn level(&self, scope: Scope) -> Level {
@@ -562,6 +575,18 @@ mod tests {
         case.only(&level, OTHER).await;
         fs::write(dotfiles.join("second.json"), GOOD).unwrap();
         case.only(&level, GOOD).await;
+    }
+
+    /// A system that cannot watch (a limit reached, a network drive) is no reason to miss a save.
+    #[tokio::test]
+    async fn b16_without_native_watching() {
+        let mut case = Case::with(false);
+        let level = case.workspace("w");
+        case.watcher.set_levels(vec![level.clone()]).await;
+        put(&level.new_file(), GOOD);
+        case.only(&level, GOOD).await;
+        replace(&level.new_file(), OTHER);
+        case.only(&level, OTHER).await;
     }
 
     #[tokio::test]

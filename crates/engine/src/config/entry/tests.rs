@@ -604,3 +604,31 @@ async fn a_canonical_entry_means_the_same() {
     }
     assert_eq!(meaning_of_canonical("not json"), None);
 }
+
+/// Row 2: listing, reviewing and proposing start nothing, reach nothing and use no variable's value.
+#[tokio::test]
+async fn row_2_looking_at_servers_does_nothing_to_them() {
+    let home = Home::new();
+    let level = home.workspace("w");
+    let canary = home.path().join("canary");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let text = serde_json::json!({"mcpServers": {
+        "touch": {"command": "touch", "args": [canary, "${SET}"], "env": {"T": "${SET}"}},
+        "http": {"type": "http", "url": format!("http://localhost:{port}/?k=${{SET}}"), "headers": {"X": "${SET}"}},
+        "registry": {"command": "npx", "args": ["-y", "p"], "registryUrl": format!("http://localhost:{port}/")},
+    }})
+    .to_string();
+    put(&level.new_file(), &text);
+    let found = list(&level).await;
+    let mut shown = format!("{found:?}");
+    for entry in found.servers.values() {
+        let ServerEntry::Ready(server) = entry else { panic!("{entry:?}") };
+        shown.push_str(&format!("{:?}", crate::config::consent::review(server, &level.scope, level.root())));
+    }
+    shown.push_str(&format!("{:?}", crate::config::paste::propose(&level, &text).await.unwrap()));
+    assert!(!shown.contains("s3cret"));
+    assert!(!canary.exists());
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
