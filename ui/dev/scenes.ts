@@ -33,7 +33,7 @@ const servers: FakeServer[] = [
   { name: "deploy", level: "api", summary: "/usr/local/bin/deploy-mcp --dry-run" },
   { name: "old-metrics", consent: "given", summary: "npx metrics", status: { kind: "dangling" }, file: "/home/ada/work/api/.mework/mcp.json" },
 ];
-const png = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAhUlEQVR4nO3QMQEAAAjDMMC/5yFjRxMFfXpnZhx4G6zUYKEGCzVYqMFCDRZqsFCDhRos1GChBgs1WKjBQg0WarBQg4UaLNRgoQYLNViowUINFmqwUIOFGizUYKEGCzVYqMFCDRZqsFCDhRos1GChBgs1WKjBQg0WarBQg4UaLNRgoQYLfWKwA3ygxCxMAAAAAElFTkSuQmCC";
+const png = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAnklEQVR42u3QMRFDIQBAsQqriC7YwMZfKoK5DnCArGp4K5e7KMjr/TnJiGb0RCva0UuQIEGCBAkSJEiQIEGCBAkSJOi2oHmSEc3oiVa0I0GCBAkSJEiQIEGCBAkSJEiQoOuCvicZ0YyeaEU7EiRIkCBBggQJEiRIkCBBggQJui7od5IRzeiJVrQjQYIECRIkSJAgQYIECRIkSJCgy4L+Kmz2aBdsxzwAAAAASUVORK5CYII=";
 const call = (id: string, at: number, more: Partial<Extract<Entry["body"], { kind: "call" }>>): Entry => ({
   id,
   at,

@@ -69,7 +69,6 @@ export const words = {
   header: {
     more: "More options",
     noServers: "No server is ticked in this conversation.",
-    servers: (n: number, tools: number) => `MCP servers: ${n} ticked, ${count(tools, "tool")}`,
     serverCount: (n: number) => count(n, "server"),
   },
   level: {
@@ -155,10 +154,11 @@ export const words = {
     machine: "Runs on this machine",
     theirWords: "The server says:",
     reason: "Reason for denying (optional)",
+    reasonShort: "Reason (optional)",
     deny: "Deny",
     allow: "Allow once",
-    taller: "All",
-    shorter: "Less",
+    taller: "Show all",
+    shorter: "Show less",
     show: "Show the card",
     none: "No call waits for you.",
     late: "That call was not waiting any more.",
@@ -204,7 +204,7 @@ export const words = {
   composer: {
     label: "Composer",
     choose: "Choose a tool to call",
-    change: (server: string, tool: string) => `Tool: ${tool} on ${server}. Choose another`,
+    change: "Tool: ",
     arguments: "Arguments as JSON",
     alwaysAsks: "Always asks",
     alwaysAsksLong: "This tool asks on every call, at every level.",
