@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use mework_engine::limits::{STDIN_CLOSE_GRACE, TERMINATE_GRACE};
 use mework_engine::machine::environment::Environment;
 use mework_engine::machine::process::{self, Exit, Process, SUPERVISE_FLAG, SpawnError, Spec};
 use mework_engine::machine::{Machine, Surroundings};
@@ -77,7 +78,16 @@ async fn stopping_leaves_nothing_b25_row_26() {
         let (server, tag) = running(kind, processes).await;
         let Process { stdin, handle, stdout, .. } = server;
         drop(stdin);
+        let began = std::time::Instant::now();
         let exit = handle.stop().await;
+        let patience = match kind {
+            "obeys-eof" => std::time::Duration::ZERO,
+            "ignores-eof" => STDIN_CLOSE_GRACE,
+            "ignores-eof-and-term" => STDIN_CLOSE_GRACE + TERMINATE_GRACE,
+            // The server obeys, and the child that ignores being told is given its time.
+            _ => TERMINATE_GRACE,
+        };
+        assert!(began.elapsed() >= patience, "{kind}: {:?}", began.elapsed());
         assert_eq!(tag.processes(), NONE, "{kind}: nothing is left the moment stop returns");
         let wanted = match kind {
             "ignores-eof" => Exit::Signal(libc::SIGTERM),

@@ -202,7 +202,8 @@ pub(super) fn write(
         }));
     }
     let mut temp = builder.tempfile_in(&folder).map_err(io)?;
-    temp.write_all(new).map_err(io)?;
+    // Past the wrapper, which would put the temporary file's name into the system's words.
+    temp.as_file_mut().write_all(new).map_err(io)?;
     temp.as_file().sync_all().map_err(io)?;
     // The last look before the exchange: what a person saw is what is replaced.
     match unchanged(path, &real, expected)? {

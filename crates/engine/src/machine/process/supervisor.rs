@@ -165,6 +165,8 @@ fn supervise(mut lifeline: UnixStream) -> io::Result<()> {
     for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         watched.add(signal);
     }
+    // Inherited as ignored from whoever started the app, it would make the kernel reap the server and lose its exit.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&watched), None)?;
     let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
 
