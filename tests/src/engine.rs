@@ -11,6 +11,7 @@ use mework_engine::engine::{Engine, Headless, Host, Subscription};
 use mework_engine::error::Error;
 use mework_engine::machine::Surroundings;
 use mework_engine::machine::environment::Environment;
+use mework_engine::machine::process::SUPERVISE_FLAG;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -68,7 +69,7 @@ impl Home {
             home: self.path(),
             data: self.data(),
             environment: Environment::of_process(),
-            supervisor: vec![program("test-supervisor").into()],
+            supervisor: vec![program("test-supervisor").into(), SUPERVISE_FLAG.into()],
         }
     }
     pub async fn engine(&self, client: &str) -> Arc<Engine> {

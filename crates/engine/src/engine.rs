@@ -145,6 +145,7 @@ impl Engine {
             notices,
             first_start,
         });
+        engine.clear_up().await?;
         let seen = engine.store.changed_by_others().await?;
         engine.publish_silently().await?;
         engine.watch_others(seen);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::Engine;
 use crate::api::types::{CallState, Entry, EntryBody, Event};
 use crate::error::Result;
-use crate::store::now;
+use crate::machine::process::sweep;
+use crate::store::{Lease, now};
 
 /// How often to look whether another process wrote. Looking is one read of one number.
 const LOOK: Duration = Duration::from_millis(500);
@@ -48,6 +49,20 @@ impl Engine {
 
     pub(super) fn is_mine(&self, conversation: &str) -> bool {
         self.mine.lock().unwrap_or_else(PoisonError::into_inner).contains(conversation)
+    }
+
+    /// What processes that died left behind: servers that still run, and calls that say they are under way (B35, B41).
+    pub(super) async fn clear_up(&self) -> Result<()> {
+        // It can take seconds, and nothing that starts now is touched by it.
+        tokio::task::spawn_blocking(sweep);
+        for conversation in self.store.counts().await?.into_keys() {
+            if self.store.take(&conversation).await? == Lease::Taken {
+                self.end_leftovers(&conversation).await?;
+                self.mine.lock().unwrap_or_else(PoisonError::into_inner).remove(&conversation);
+                self.store.give_back(&conversation).await?;
+            }
+        }
+        Ok(())
     }
 
     /// This process has the conversation now. Calls that its last owner left under way are over: that process is gone, and

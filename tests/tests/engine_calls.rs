@@ -1,0 +1,417 @@
+//! Calls through the wire on a real server process: the road, its cards, what is kept and told of it.
+
+use std::path::PathBuf;
+
+use mework_engine::api::types::{ApprovalRecord, CallEntry, CallOutcome, CallState, Card, Entry, EntryBody, Event, ServerStatus};
+use mework_engine::approval::Why;
+use mework_engine::approval::queue::sha256;
+use mework_engine::error::ErrorCode;
+use mework_tests::engine::{Home, Window, id, program};
+use serde_json::{Value, json};
+
+/// A conversation with one ticked server of the person's own file.
+struct Calling {
+    home: Home,
+    window: Window,
+    conversation: String,
+    server: String,
+    /// Every message the server got.
+    log: PathBuf,
+}
+
+impl Calling {
+    async fn new(flags: &[&str]) -> Self {
+        Self::with(flags, json!({})).await
+    }
+    async fn with(flags: &[&str], more: Value) -> Self {
+        let home = Home::new();
+        let log = home.folder("logs").join("fake.log");
+        let file = home.global(json!({ "fake": Self::entry(&log, flags, &more) }));
+        let window = home.window().await;
+        let conversation = window.id("conversation.create", json!({ "workspaces": [] })).await;
+        window.ok("conversation.open", json!({ "id": conversation })).await;
+        let server = id(&file, "fake");
+        window.ok("server.tick", json!({ "conversation": conversation, "server": server, "ticked": true })).await;
+        Self { home, window, conversation, server, log }
+    }
+    fn entry(log: &std::path::Path, flags: &[&str], more: &Value) -> Value {
+        let mut args = vec![format!("--log={}", log.display())];
+        args.extend(flags.iter().map(|flag| flag.to_string()));
+        let mut entry = json!({ "command": program("fake-server"), "args": args });
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+    }
+    async fn connected(&mut self) {
+        self.window
+            .wait(|event| match event {
+                Event::ServerStatus { status: ServerStatus::Connected(_), .. } => Some(()),
+                Event::ServerStatus { status: ServerStatus::Failed(failure), .. } => panic!("{failure:?}"),
+                _ => None,
+            })
+            .await;
+    }
+    async fn level(&self, level: &str) {
+        self.window.ok("conversation.set_level", json!({ "id": self.conversation, "level": level })).await;
+    }
+    async fn start(&self, tool: &str, arguments: &str) -> String {
+        self.window.id("call.start", self.params(tool, arguments)).await
+    }
+    fn params(&self, tool: &str, arguments: &str) -> Value {
+        json!({ "conversation": self.conversation, "server": self.server, "tool": tool, "arguments": arguments })
+    }
+    /// The next state of this call that `pick` wants.
+    async fn until<T>(&mut self, entry: &str, mut pick: impl FnMut(&CallEntry) -> Option<T>) -> T {
+        self.window
+            .wait(|event| match event {
+                Event::Entry { entry: found, .. } if found.id == entry => match &found.body {
+                    EntryBody::Call(call) => pick(call),
+                    EntryBody::Notice { .. } => None,
+                },
+                _ => None,
+            })
+            .await
+    }
+    async fn ended(&mut self, entry: &str) -> CallEntry {
+        self.until(entry, |call| call.ended_at.map(|_| call.clone())).await
+    }
+    async fn waiting(&mut self, entry: &str) -> String {
+        self.until(entry, |call| match &call.state {
+            CallState::Waiting { card } => Some(card.clone()),
+            state if call.ended_at.is_some() => panic!("it ended instead of asking: {state:?}"),
+            _ => None,
+        })
+        .await
+    }
+    async fn running(&mut self, entry: &str) {
+        self.until(entry, |call| matches!(call.state, CallState::Running { .. }).then_some(())).await
+    }
+    async fn cards(&self) -> Vec<Card> {
+        serde_json::from_value(self.window.ok("snapshot", json!({})).await["cards"].clone()).unwrap()
+    }
+    async fn answer(&self, card: &str, allow: bool) -> bool {
+        let reply = self.window.ok("card.answer", json!({ "card": card, "allow": allow, "reason": "because" })).await;
+        reply["was_waiting"].as_bool().unwrap()
+    }
+    /// What the server was sent, by method.
+    fn sent(&self, what: &str) -> usize {
+        std::fs::read_to_string(&self.log).unwrap_or_default().lines().filter(|line| line.contains(what)).count()
+    }
+    async fn transcript(&self) -> Vec<Entry> {
+        let open = self.window.ok("conversation.open", json!({ "id": self.conversation })).await;
+        serde_json::from_value(open["transcript"].clone()).unwrap()
+    }
+}
+
+fn text(outcome: &CallState) -> String {
+    match outcome {
+        CallState::Done(CallOutcome { content, .. }) => match &content[0] {
+            mework_engine::api::types::Block::Text { text } => text.clone(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The whole road once, as a person sees it: every state in order, the card whole, the record of who approved.
+#[tokio::test]
+async fn b34_a_call_asks_runs_and_is_kept() {
+    let mut c = Calling::new(&[]).await;
+    c.connected().await;
+    c.window.so_far().await;
+    let arguments = "{\"exactly\":  1.50, \"\u{202e}\":\"b\"}";
+    let entry = c.start("exact", arguments).await;
+    let card = c.waiting(&entry).await;
+    let [shown] = &c.cards().await[..] else { panic!("one card") };
+    assert_eq!(
+        (&shown.id, &shown.entry, shown.server_name.as_str(), shown.tool.as_str(), shown.arguments.as_str(), shown.why),
+        (&card, &entry, "fake", "exact", arguments, Why::Level)
+    );
+    assert_eq!((shown.machine.as_str(), shown.cwd.as_str()), ("This computer", c.home.path().to_str().unwrap()));
+    assert_eq!(shown.description.as_deref(), Some("The tool exact"));
+    assert_eq!(c.sent("tools/call"), 0, "nothing was sent yet");
+    assert!(c.answer(&card, true).await);
+    assert!(!c.answer(&card, true).await, "nobody waits any more");
+    let ended = c.ended(&entry).await;
+    let line = text(&ended.state);
+    assert!(line.contains(arguments), "what was shown is what was sent, to the byte: {line}");
+    let ApprovalRecord { by, arguments_digest, .. } = ended.approval.clone().unwrap();
+    assert_eq!((by.as_str(), arguments_digest), ("person in the window", sha256(arguments.as_bytes())));
+    assert!(ended.started_at.unwrap() <= ended.ended_at.unwrap());
+    assert_eq!(c.cards().await, []);
+    let kept = c.transcript().await;
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].body, EntryBody::Call(Box::new(ended)));
+}
+
+/// The exact states at Full access, where nothing asks (B33), and what lists are told.
+#[tokio::test]
+async fn b33_at_full_access_a_call_runs_without_a_card() {
+    let mut c = Calling::new(&[]).await;
+    c.connected().await;
+    c.level("full_access").await;
+    c.window.so_far().await;
+    let entry = c.start("echo", "").await;
+    let ended = c.ended(&entry).await;
+    assert_eq!(text(&ended.state), "{}");
+    assert_eq!(ended.approval.unwrap().by, "level Full access");
+    let mut told = vec![];
+    let entry = c.start("echo", "{}").await;
+    loop {
+        let event = c.window.next().await;
+        let over =
+            matches!(&event, Event::Conversations { conversations } if conversations[0].running_calls == 0) && !told.is_empty();
+        match event {
+            Event::Entry { entry: found, .. } if found.id == entry => {
+                let EntryBody::Call(call) = found.body else { panic!() };
+                told.push(serde_json::to_value(&call.state).unwrap()["kind"].as_str().unwrap().to_owned());
+            }
+            Event::Conversations { conversations } => told.push(format!("{} running", conversations[0].running_calls)),
+            Event::Cards { .. } => panic!("no card shows"),
+            _ => {}
+        }
+        if over && told.len() > 2 {
+            break;
+        }
+    }
+    let start = told.iter().position(|state| state == "connecting").unwrap();
+    assert_eq!(told[start..], ["connecting", "1 running", "running", "done", "0 running"]);
+}
+
+#[tokio::test]
+async fn b34_a_denied_call_reaches_no_server_and_keeps_the_reason() {
+    let mut c = Calling::new(&[]).await;
+    let entry = c.start("echo", "{}").await;
+    let card = c.waiting(&entry).await;
+    assert!(c.answer(&card, false).await);
+    let ended = c.ended(&entry).await;
+    assert_eq!(ended.state, CallState::Denied { reason: Some("because".into()) });
+    assert_eq!((c.sent("tools/call"), ended.approval), (0, None));
+}
+
+/// B33: raising to Full access answers waiting cards, except those that always ask (B36); lowering asks again for the next.
+#[tokio::test]
+async fn b33_b36_raising_the_level_answers_what_no_longer_asks() {
+    let strict =
+        r#"--tool={"name":"strict","inputSchema":{"type":"object"},"_meta":{"anthropic/requiresUserInteraction":"yes"}}"#;
+    let mut c = Calling::with(&[strict], json!({ "disabledAutoApproveTools": ["after"] })).await;
+    let (level, server, entry) = (c.start("echo", "{}").await, c.start("strict", "{}").await, c.start("after", "{}").await);
+    for id in [&level, &server, &entry] {
+        // They may come in any order.
+        let open = c.transcript().await;
+        let waits = open
+            .iter()
+            .any(|e| &e.id == id && matches!(&e.body, EntryBody::Call(call) if matches!(call.state, CallState::Waiting { .. })));
+        if !waits {
+            c.waiting(id).await;
+        }
+    }
+    c.level("accept_edits").await;
+    assert_eq!(c.cards().await.len(), 3, "every MCP call asks at Accept edits");
+    c.level("full_access").await;
+    let ended = c.ended(&level).await;
+    assert_eq!(ended.approval.unwrap().by, "level Full access");
+    let mut why: Vec<(String, Why)> = c.cards().await.into_iter().map(|card| (card.tool, card.why)).collect();
+    why.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(why, [("after".to_owned(), Why::EntryRequires), ("strict".to_owned(), Why::ServerRequires)]);
+    c.level("manual").await;
+    assert_eq!(c.cards().await.len(), 2);
+    let next = c.start("echo", "{}").await;
+    c.waiting(&next).await;
+}
+
+/// Row 7, B35: what changes while a card waits voids the yes: the entry, or what it would start.
+#[tokio::test]
+async fn b35_a_yes_is_void_when_the_entry_changed_meanwhile() {
+    let mut c = Calling::new(&[]).await;
+    let entry = c.start("echo", "{}").await;
+    let card = c.waiting(&entry).await;
+    c.home.global(json!({ "fake": Calling::entry(&c.log, &["--version=2025-06-18"], &json!({})) }));
+    assert!(c.answer(&card, true).await);
+    let CallState::NotRun { reason } = c.ended(&entry).await.state else { panic!() };
+    assert!(reason.contains("Review it first"), "{reason}");
+    // Agreed to in between: it is another server all the same.
+    let entry = {
+        let tick = json!({ "conversation": c.conversation, "server": c.server, "ticked": true });
+        let digest = c.window.ok("server.tick", tick.clone()).await["needs"]["digest"].clone();
+        let mut agreed = tick.clone();
+        agreed["digest"] = digest;
+        c.window.ok("server.tick", agreed).await;
+        let entry = c.start("echo", "{}").await;
+        let card = c.waiting(&entry).await;
+        c.home.global(json!({ "fake": Calling::entry(&c.log, &[], &json!({})) }));
+        let mut agreed = tick.clone();
+        agreed["digest"] = c.window.ok("server.tick", tick).await["needs"]["digest"].clone();
+        c.window.ok("server.tick", agreed).await;
+        assert!(c.answer(&card, true).await);
+        entry
+    };
+    let CallState::NotRun { reason } = c.ended(&entry).await.state else { panic!() };
+    assert!(reason.contains("for another call"), "{reason}");
+    assert_eq!(c.sent("tools/call"), 0);
+}
+
+/// Stop withdraws a card, or tells the server (B27); a stopped call is over and says so.
+#[tokio::test]
+async fn b27_stop_withdraws_the_card_or_tells_the_server() {
+    let mut c = Calling::new(&[]).await;
+    let entry = c.start("never", "{}").await;
+    let card = c.waiting(&entry).await;
+    c.window.ok("call.stop", json!({ "conversation": c.conversation, "entry": entry })).await;
+    assert_eq!(c.ended(&entry).await.state, CallState::Stopped);
+    assert_eq!(c.cards().await, []);
+    assert!(!c.answer(&card, true).await);
+
+    c.level("full_access").await;
+    let entry = c.start("never", "{}").await;
+    c.running(&entry).await;
+    while c.sent("request tools/call") == 0 {
+        tokio::task::yield_now().await;
+    }
+    c.window.ok("call.stop", json!({ "conversation": c.conversation, "entry": entry })).await;
+    assert_eq!(c.ended(&entry).await.state, CallState::Stopped);
+    while c.sent("notifications/cancelled") == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The next call starts a fresh connection.
+    let entry = c.start("echo", "{}").await;
+    assert_eq!(text(&c.ended(&entry).await.state), "{}");
+    assert_eq!(c.sent("started"), 2);
+}
+
+/// Progress is told while the call runs; errors are errors, with the server's last words.
+#[tokio::test]
+async fn progress_failures_and_refusals_are_told_as_they_are() {
+    let mut c = Calling::with(&[], json!({ "disabledTools": ["after"] })).await;
+    c.level("full_access").await;
+    let entry = c.start("progress", "{\"steps\": 2}").await;
+    assert_eq!(text(&c.ended(&entry).await.state), "done");
+    let entry = c.start("die", r#"{"code": 3, "stderr": "no more"}"#).await;
+    let CallState::Failed { message, stderr, elapsed_ms } = c.ended(&entry).await.state else { panic!() };
+    assert!(message.contains('3') && elapsed_ms.is_some(), "{message}");
+    assert_eq!(stderr, ["no more"]);
+    let entry = c.start("raw", r#"{"result": {"content": [], "isError": true}}"#).await;
+    let CallState::Done(outcome) = c.ended(&entry).await.state else { panic!() };
+    assert!(outcome.is_error);
+    let entry = c.start("big", r#"{"bytes": 70000}"#).await;
+    let CallState::Failed { message, .. } = c.ended(&entry).await.state else { panic!() };
+    assert!(message.contains("65536"), "{message}");
+    for (tool, words) in [("after", "disabledTools"), ("no such", "no tool named")] {
+        let entry = c.start(tool, "{}").await;
+        let CallState::NotRun { reason } = c.ended(&entry).await.state else { panic!() };
+        assert!(reason.contains(words), "{reason}");
+    }
+    let counts = c.window.ok("snapshot", json!({})).await["conversations"][0].clone();
+    assert_eq!((&counts["running_calls"], &counts["waiting_cards"]), (&json!(0), &json!(0)));
+}
+
+/// What cannot set out is refused before anything starts: arguments that are no object, servers that may not start.
+#[tokio::test]
+async fn b20a_a_call_that_cannot_set_out_is_refused_at_once() {
+    let c = Calling::new(&[]).await;
+    let unticked = id(&c.home.path().join(".mework/mcp.json"), "other");
+    for (params, code, words) in [
+        (c.params("echo", "[1]"), ErrorCode::BadRequest, "JSON object"),
+        (c.params("echo", "{\"a\": }"), ErrorCode::BadRequest, "line 1, column 7"),
+        (c.params("echo", "{\"a\": 1, \"a\": 2}"), ErrorCode::BadRequest, "a"),
+        (c.params("", "{}"), ErrorCode::Failed, "name"),
+        (
+            json!({ "conversation": c.conversation, "server": unticked, "tool": "echo", "arguments": "{}" }),
+            ErrorCode::Failed,
+            "not ticked",
+        ),
+        (
+            json!({ "conversation": "nowhere", "server": c.server, "tool": "echo", "arguments": "{}" }),
+            ErrorCode::NotFound,
+            "does not exist",
+        ),
+    ] {
+        let error = c.window.rpc("call.start", params).await.unwrap_err();
+        assert_eq!(error.code, code, "{}", error.message);
+        assert!(error.message.contains(words), "{}", error.message);
+    }
+    c.home.global(json!({ "fake": { "command": "true" } }));
+    assert_eq!(c.window.rpc("call.start", c.params("echo", "{}")).await.unwrap_err().code, ErrorCode::NeedsConsent);
+    c.home.global(json!({ "fake": { "type": "ws" } }));
+    assert!(c.window.rpc("call.start", c.params("echo", "{}")).await.unwrap_err().message.contains("unavailable"));
+    c.home.global(json!({}));
+    assert!(c.window.rpc("call.start", c.params("echo", "{}")).await.unwrap_err().message.contains("dangling"));
+    assert_eq!(c.transcript().await, []);
+}
+
+/// B35: cards survive a reload of the window; a restart of the app shows their calls as not run, and running ones as failed.
+#[tokio::test]
+async fn b35_cards_survive_a_reload_and_a_restart_shows_them_as_not_run() {
+    let mut c = Calling::new(&[]).await;
+    let waits = c.start("echo", "{}").await;
+    let card = c.waiting(&waits).await;
+    let reloaded = Window::on(c.window.engine.clone());
+    let snapshot = reloaded.ok("snapshot", json!({})).await;
+    assert_eq!(snapshot["cards"][0]["id"], json!(card));
+    assert_eq!(snapshot["conversations"][0]["waiting_cards"], json!(1));
+    let runs = c.start("never", "{}").await;
+    let second = c.waiting(&runs).await;
+    c.answer(&second, true).await;
+    c.running(&runs).await;
+    drop(reloaded);
+    c.window.engine.shutdown().await;
+    let Calling { home, window, conversation, .. } = c;
+    drop(window);
+
+    let window = home.window().await;
+    assert_eq!(window.ok("snapshot", json!({})).await["cards"], json!([]));
+    let open = window.ok("conversation.open", json!({ "id": conversation })).await;
+    let states: Vec<_> = open["transcript"].as_array().unwrap().iter().map(|e| e["body"]["state"]["kind"].clone()).collect();
+    assert_eq!(states, [json!("not_run"), json!("failed")]);
+}
+
+/// The same when the app was killed and said nothing.
+#[tokio::test]
+async fn b35_a_killed_app_leaves_nothing_under_way() {
+    let mut c = Calling::new(&[]).await;
+    let waits = c.start("echo", "{}").await;
+    c.waiting(&waits).await;
+    let entry = c.transcript().await.remove(0);
+    c.window.engine.shutdown().await;
+    let Calling { home, window, conversation, .. } = c;
+    drop(window);
+    // As it stood in the database when the app was killed.
+    let body = serde_json::to_string(&entry.body).unwrap();
+    let database = rusqlite::Connection::open(home.data().join("mework.db")).unwrap();
+    assert_eq!(database.execute("UPDATE entries SET phase = 'waiting', body = ?1", [body]).unwrap(), 1);
+    drop(database);
+    let window = home.window().await;
+    assert_eq!(window.ok("snapshot", json!({})).await["conversations"][0]["waiting_cards"], json!(0));
+    let open = window.ok("conversation.open", json!({ "id": conversation })).await;
+    assert_eq!(open["transcript"][0]["body"]["state"]["kind"], json!("not_run"));
+}
+
+/// Deleting a conversation withdraws its cards, stops its calls and ends its servers.
+#[tokio::test]
+async fn deleting_a_conversation_ends_what_it_began() {
+    let mut c = Calling::new(&[]).await;
+    let waits = c.start("echo", "{}").await;
+    let card = c.waiting(&waits).await;
+    c.window.ok("conversation.delete", json!({ "id": c.conversation })).await;
+    assert_eq!(c.cards().await, []);
+    assert!(!c.answer(&card, true).await);
+    while c.sent("end of input") == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Row 39, B24: every conversation has its own process.
+#[tokio::test]
+async fn row_39_two_conversations_never_share_a_server() {
+    let mut c = Calling::new(&[]).await;
+    c.level("full_access").await;
+    let entry = c.start("place", "{}").await;
+    let first = text(&c.ended(&entry).await.state);
+    let other = c.window.id("conversation.create", json!({ "workspaces": [] })).await;
+    c.window.ok("server.tick", json!({ "conversation": other, "server": c.server, "ticked": true })).await;
+    c.window.ok("conversation.set_level", json!({ "id": other, "level": "full_access" })).await;
+    let params = json!({ "conversation": other, "server": c.server, "tool": "place", "arguments": "{}" });
+    let entry = c.window.id("call.start", params).await;
+    let second = text(&c.ended(&entry).await.state);
+    assert_ne!(first, second);
+    assert_eq!(c.sent("started"), 2);
+}
