@@ -2,6 +2,7 @@
 
 pub mod engine;
 pub mod programs;
+pub mod servers;
 #[cfg(target_os = "linux")]
 pub mod window;
 

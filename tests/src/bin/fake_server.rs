@@ -214,7 +214,8 @@ fn list(faults: &Faults, id: &Value, message: &Value) {
         }
         None => {}
     }
-    let plain = |name: &str| json!({ "name": name, "description": format!("The tool {name}"), "inputSchema": { "type": "object" } });
+    let plain =
+        |name: &str| json!({ "name": name, "description": format!("The tool {name}"), "inputSchema": { "type": "object" } });
     let mut tools: Vec<Value> = match faults.tools {
         Some(count) => (0..count).map(|n| plain(&format!("tool{n}"))).collect(),
         None => TOOLS.iter().map(|name| plain(name)).collect(),

@@ -101,7 +101,8 @@ pub(super) async fn greet(
     let first = remembered.unwrap_or(Era::Initialize);
     let patience = match first {
         Era::Initialize => limit,
-        Era::Discover => limit.min(REMEMBERED_PATIENCE),
+        // Half of it is left for the other one.
+        Era::Discover => (limit / 2).min(REMEMBERED_PATIENCE),
     };
     let refused = match handshake(newborn, first, started, log, patience).await {
         Ok(greeted) => return Ok(greeted),
