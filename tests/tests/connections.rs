@@ -276,6 +276,16 @@ async fn row_23_an_endless_line_ends_the_connection_at_once() {
     gone(&bench).await;
 }
 
+#[tokio::test]
+async fn a_server_that_closes_its_input_is_said_to() {
+    let bench = Bench::new();
+    let connection = open(&bench, &["--closes-input"]).await;
+    list(&connection).await.unwrap();
+    let error = call(&connection, "echo", json!({})).await.unwrap_err();
+    assert_eq!(error.to_string(), "It closed its stdin, so nothing can be asked of it.");
+    gone(&bench).await;
+}
+
 /// Complaint 29.
 #[tokio::test]
 async fn noise_on_stdout_is_counted_and_costs_nothing() {

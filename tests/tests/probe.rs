@@ -60,7 +60,8 @@ async fn a_good_server_passes_every_stage_once_and_is_closed() {
 #[tokio::test]
 async fn a_program_on_the_path_says_where_it_was_found() {
     let bench = Bench::new();
-    let report = tested(&bench, json!({ "command": "cat" })).await;
+    let server = bench.server("cat", json!({ "command": "cat" })).await;
+    let report = run(&bench, &server, &Memory::default(), Duration::from_secs(1)).await;
     assert!(words(&report, Stage::Program).ends_with("/cat, found in /usr/bin of the server's PATH"), "{report:?}");
 }
 

@@ -41,6 +41,7 @@ struct Faults {
     flips: bool,
     deaf: bool,
     stops_reading: bool,
+    closes_input: bool,
 }
 
 static CALLED: AtomicBool = AtomicBool::new(false);
@@ -95,6 +96,7 @@ fn read_flags() -> Faults {
             "--stops-reading" => faults.stops_reading = true,
             "--exit" => end = value.parse().ok(),
             "--endless" => endless(value),
+            "--closes-input" => faults.closes_input = true,
             "--stderr-flood" => {
                 for n in 0..20_000 {
                     eprintln!("line {n} of a flood that would fill any pipe that nobody reads");
@@ -161,6 +163,11 @@ fn main() {
         if let Some((_, ms)) = faults.delay.iter().find(|(slow, _)| slow == method) {
             std::thread::sleep(Duration::from_millis(*ms));
         }
+        #[cfg(unix)]
+        if faults.closes_input && method == "tools/list" {
+            // SAFETY: this process reads nothing any more.
+            unsafe { libc::close(0) };
+        }
         match method {
             "initialize" | "server/discover" => greet(&faults, method, &id, &message),
             "tools/list" => list(&faults, &id, &message),
@@ -168,7 +175,7 @@ fn main() {
             "ping" => answer(&id, json!({})),
             _ => refuse(&id, -32601, "Method not found"),
         }
-        if faults.stops_reading && method == "tools/list" {
+        if (faults.stops_reading || faults.closes_input) && method == "tools/list" {
             loop {
                 std::thread::park();
             }

@@ -166,9 +166,9 @@ impl Failure {
     /// A connection that worked once and broke.
     pub(super) fn of_broken(stage: Stage, ended: Option<Ended>, started: &Started, traces: Traces) -> Self {
         let message = match (ended, traces.exit) {
-            (Some(ended), _) if ended != Ended::Closed => ended.to_string(),
+            (Some(ended), None) => ended.to_string(),
+            (Some(ended), Some(_)) if !matches!(ended, Ended::Closed | Ended::Unwritable) => ended.to_string(),
             (_, Some(exit)) => format!("The server {}.", how(Some(exit))),
-            (Some(_), None) => "The server closed its stdout and went on running.".into(),
             (None, None) => "The connection to the server ended.".into(),
         };
         Self::with_traces(stage, message, started, traces)

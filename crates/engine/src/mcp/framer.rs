@@ -36,6 +36,8 @@ pub enum Ended {
     Unanswered,
     #[error("It closed its stdout.")]
     Closed,
+    #[error("It closed its stdin, so nothing can be asked of it.")]
+    Unwritable,
     #[error("Reading from it failed: {0}.")]
     Io(String),
 }

@@ -167,6 +167,7 @@ async fn handshake(
             Err(error) => handshake_end(error, &wire, &exits).await,
         },
         () = dead => HandshakeEnd::Exited,
+        ended = wire.until_ended() => HandshakeEnd::Ended(ended),
         () = sleep(limit) => HandshakeEnd::Silent(limit),
     };
     let exited = match &end {

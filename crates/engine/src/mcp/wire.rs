@@ -31,6 +31,9 @@ use crate::limits;
 /// Characters kept of a server's error message.
 const ERROR_BYTES: usize = 4 * 1024;
 
+/// How long what a server wrote before it stopped reading may take to be read.
+const UNREAD_OUTPUT: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// What a server said about a call that is running; safe to show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
@@ -53,8 +56,6 @@ pub struct Wire {
     pub noise: Noise,
     log: ServerLog,
     ended: watch::Sender<Option<Ended>>,
-    /// A message came that was one.
-    spoke: AtomicBool,
     tools_changed: AtomicBool,
     progress: Mutex<HashMap<NumberOrString, mpsc::Sender<Progress>>>,
     handshakes: Mutex<HashMap<RequestId, Handshake>>,
@@ -77,7 +78,6 @@ impl Wire {
             noise: Noise::new(log.clone()),
             log,
             ended: watch::channel(None).0,
-            spoke: AtomicBool::new(false),
             tools_changed: AtomicBool::new(false),
             progress: Mutex::default(),
             handshakes: Mutex::default(),
@@ -94,9 +94,6 @@ impl Wire {
             Ok(ended) => ended.clone().unwrap_or(Ended::Closed),
             Err(_) => Ended::Closed,
         }
-    }
-    pub fn spoke(&self) -> bool {
-        self.spoke.load(Ordering::Relaxed)
     }
     /// The server said that its tools changed since this was last asked (row 24: however often it said so).
     pub fn take_tools_changed(&self) -> bool {
@@ -185,13 +182,23 @@ where
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let bytes = self.outgoing(item);
-        let write = self.write.clone();
+        let (write, wire) = (self.write.clone(), self.wire.clone());
         async move {
             let bytes = bytes?;
             let mut write = write.lock().await;
             let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            write.write_all(&bytes).await?;
-            write.flush().await
+            let written = async {
+                write.write_all(&bytes).await?;
+                write.flush().await
+            };
+            if written.await.is_err() {
+                // What it wrote before it stopped reading is still to be read, and says more than a broken pipe.
+                tokio::spawn(async move {
+                    tokio::time::sleep(UNREAD_OUTPUT).await;
+                    wire.end(Ended::Unwritable);
+                });
+            }
+            Ok(())
         }
     }
 
@@ -295,7 +302,6 @@ fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
     let pass = |message| Incoming::Pass(Box::new(message));
     match (message.method, message.id, message.result, message.error) {
         (Some(method), Some(id), ..) => {
-            wire.spoke.store(true, Ordering::Relaxed);
             if wire.unanswered.fetch_add(1, Ordering::Relaxed) >= limits::UNANSWERED_REQUESTS {
                 return Incoming::End(Ended::Unanswered);
             }
@@ -307,16 +313,11 @@ fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
             pass(JsonRpcMessage::request(request, id))
         }
         (Some(method), None, ..) => {
-            wire.spoke.store(true, Ordering::Relaxed);
             wire.notification(&method, message.params);
             Incoming::Handled
         }
-        (None, id, _, Some(error)) => {
-            wire.spoke.store(true, Ordering::Relaxed);
-            pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient_error(error))))
-        }
+        (None, id, _, Some(error)) => pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient_error(error)))),
         (None, Some(id), Some(result), None) => {
-            wire.spoke.store(true, Ordering::Relaxed);
             let handshake = lock(&wire.handshakes).get(&id).copied();
             let result = match handshake {
                 Some(Handshake::Initialize) => initialize_result(result.get()),
