@@ -132,7 +132,8 @@ async fn a_killed_app_leaves_nothing_row_26() {
         let tag = Tag::new();
         #[expect(clippy::disallowed_methods, reason = "the app of this test")]
         let mut app = tokio::process::Command::new(APP)
-            .args([SUPERVISOR, SERVER, kind])
+            // As the real programs: the same program again.
+            .args(["/proc/self/exe", SERVER, kind])
             .env(Tag::NAME, tag.value())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,5 +1,5 @@
 //! An app that starts one server through the engine and then waits to be killed: `app-standin SUPERVISOR PROGRAM ARG…`.
-//! It says the server's process id once the server said "ready".
+//! It says the server's process id once the server said "ready". Like the real programs it can be its own supervisor.
 
 use std::io::Write;
 
@@ -7,8 +7,12 @@ use mework_engine::machine::process::Spec;
 use mework_engine::machine::{Machine, Surroundings, environment::Environment};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    mework_engine::machine::process::supervise_if_asked();
+    tokio::runtime::Runtime::new()?.block_on(run())
+}
+
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
     let supervisor = args.next().ok_or("which supervisor?")?;
     let program = args.next().ok_or("which program?")?;

@@ -1,6 +1,9 @@
 //! Why the system refused to run a program, in words a person can act on.
 
-use std::io::{self, Read};
+use std::io;
+#[cfg(unix)]
+use std::io::Read;
+#[cfg(unix)]
 use std::path::Path;
 
 use super::Spec;
@@ -8,6 +11,7 @@ use crate::machine::resolve::interpreter_problem;
 
 /// Whole sentences, or `None` when the system's own words say all there is.
 pub(super) fn hint(spec: &Spec, error: &io::Error) -> Option<String> {
+    #[cfg(unix)]
     let program = spec.program.display();
     #[cfg(unix)]
     match error.raw_os_error()? {
@@ -30,7 +34,6 @@ pub(super) fn hint(spec: &Spec, error: &io::Error) -> Option<String> {
     if error.kind() == io::ErrorKind::NotFound {
         return interpreter_problem(&spec.program, &spec.env);
     }
-    let _ = program;
     None
 }
 
@@ -79,9 +82,9 @@ fn on_noexec(program: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(program.as_os_str().as_bytes()) else { return false };
     let mut about = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // Linux' ST_NOEXEC; other systems do not tell in this way.
-    const NOEXEC: u64 = 8;
+    const NOEXEC: libc::c_ulong = 8;
     cfg!(target_os = "linux")
-        && unsafe { libc::statvfs(path.as_ptr(), about.as_mut_ptr()) == 0 && about.assume_init().f_flag as u64 & NOEXEC != 0 }
+        && unsafe { libc::statvfs(path.as_ptr(), about.as_mut_ptr()) == 0 && about.assume_init().f_flag & NOEXEC != 0 }
 }
 
 #[cfg(test)]
