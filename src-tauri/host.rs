@@ -10,11 +10,12 @@ use tauri_plugin_dialog::DialogExt;
 
 pub struct Desktop {
     app: AppHandle,
+    notices: Vec<String>,
 }
 
 impl Desktop {
-    pub fn new(app: AppHandle) -> Self {
-        Self { app }
+    pub fn new(app: AppHandle, notices: Vec<String>) -> Self {
+        Self { app, notices }
     }
 }
 
@@ -62,6 +63,10 @@ impl Host for Desktop {
                 Err(_) => Err(Error::failed("The folder picker could not be opened. Type the folder's path.")),
             }
         })
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.notices.clone()
     }
 
     fn mework_program(&self) -> Option<PathBuf> {

@@ -5,6 +5,7 @@
 //! - [`host`]: what the engine asks of a desktop
 //! - [`wire`]: requests and events between the page and the engine
 //! - [`window`]: the one window: its guards, its title, its closing
+//! - [`zoom`]: how large the page is drawn
 //! - [`links`]: which addresses may leave the window, to the system's browser
 //!
 //! It knows no feature of the product: those are the engine's and the page's.
@@ -16,11 +17,13 @@ mod links;
 mod start;
 mod window;
 mod wire;
+mod zoom;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use mework_engine::engine::Engine;
+use mework_engine::machine::Surroundings;
 use tauri::{Manager, RunEvent};
 
 fn main() -> ExitCode {
@@ -28,8 +31,8 @@ fn main() -> ExitCode {
     if let Err(problem) = start::display() {
         return start::refuse(&problem);
     }
-    let surroundings = match start::surroundings() {
-        Ok(surroundings) => surroundings,
+    let (surroundings, notice) = match Surroundings::of_desktop() {
+        Ok(found) => found,
         Err(error) => return start::refuse(&error.to_string()),
     };
     let data = surroundings.data.clone();
@@ -39,18 +42,19 @@ fn main() -> ExitCode {
         .plugin(window::single_instance(&data))
         .plugin(window::remembered_place(&data))
         .plugin(tauri_plugin_dialog::init())
-        .invoke_handler(tauri::generate_handler![wire::rpc, wire::subscribe])
+        .invoke_handler(tauri::generate_handler![wire::rpc, wire::subscribe, zoom::zoom])
         .build(tauri::generate_context!());
     let app = match app {
         Ok(app) => app,
         Err(error) => return start::refuse(&format!("The window system could not be started: {error}.")),
     };
-    let host = Arc::new(host::Desktop::new(app.handle().clone()));
+    let host = Arc::new(host::Desktop::new(app.handle().clone(), notice.into_iter().collect()));
     let engine = match tauri::async_runtime::block_on(Engine::open(surroundings, host, "the window")) {
         Ok(engine) => engine,
         Err(error) => return start::refuse_in_a_dialog(app, &error.to_string()),
     };
     app.manage(engine.clone());
+    app.manage(zoom::Zoom::in_folder(&data));
     start::end_on_signals(app.handle().clone());
     if let Err(error) = window::open(&app, &data, engine) {
         return start::refuse(&format!("The window could not be opened: {error}."));

@@ -3,15 +3,8 @@
 
 use std::process::ExitCode;
 
-use mework_engine::machine::environment::Environment;
-use mework_engine::machine::{Surroundings, SurroundingsError};
 use tauri::{App, AppHandle};
 use tauri_plugin_dialog::{DialogExt, MessageDialogKind};
-
-/// The home, data folder and environment this process was given.
-pub fn surroundings() -> Result<Surroundings, SurroundingsError> {
-    Surroundings::of_process(Environment::of_process())
-}
 
 /// Whether there is a display to open a window on. GTK would end the process with a panic instead of a sentence.
 #[cfg(target_os = "linux")]

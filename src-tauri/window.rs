@@ -13,7 +13,7 @@ use tauri::{App, AppHandle, Manager, WebviewWindow, WebviewWindowBuilder, Window
 use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind};
 use tauri_plugin_window_state::StateFlags;
 
-use crate::links;
+use crate::{links, zoom};
 
 const MAIN: &str = "main";
 
@@ -90,8 +90,10 @@ pub fn open(app: &App, data: &Path, engine: Arc<Engine>) -> tauri::Result<()> {
             NewWindowResponse::Deny
         })
         .on_download(|_, _| false)
+        .initialization_script(zoom::KEYS)
         .build()?;
 
+    app.state::<zoom::Zoom>().apply(&window);
     let activity = Arc::new(Activity::default());
     tauri::async_runtime::spawn(follow(engine, window.clone(), activity.clone()));
     let closing = window.clone();

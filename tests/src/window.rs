@@ -108,6 +108,21 @@ fn first_line(process: &mut Running, name: &str) -> String {
     line.trim().to_owned()
 }
 
+/// The app among the driver's children.
+fn child_of(driver: u32) -> Option<libc::pid_t> {
+    let children = std::fs::read_to_string(format!("/proc/{driver}/task/{driver}/children")).ok()?;
+    children.split_whitespace().find_map(|pid| {
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        (program.file_name() == mework_desktop().file_name()).then(|| pid.parse().ok())?
+    })
+}
+
+/// Ended, though its parent has not asked for its exit status.
+fn is_dead(pid: libc::pid_t) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
+}
+
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its number").port()
@@ -263,6 +278,16 @@ impl Window {
 
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Ends the app as a logout does, so that it keeps what it keeps. The driver's own end gives it no time for that.
+    pub async fn end_in_order(self) {
+        let app = child_of(self._driver.0.id()).expect("the app, started by the driver");
+        // SAFETY: kill has no memory effects; the driver has not waited for its child yet, so the id is the app's.
+        unsafe { libc::kill(app, libc::SIGTERM) };
+        let gone = || (!std::path::Path::new(&format!("/proc/{app}/cmdline")).exists() || is_dead(app)).then_some(());
+        crate::programs::eventually("the app to end", gone).await;
+        let _ = self.client.clone().close().await;
     }
 
     /// Ends the session before the driver: the other way round would leave the app behind.

@@ -204,6 +204,28 @@ async fn b43_a_second_start_ends_and_leaves_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn b43_size_and_zoom_come_back() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let window = desktop.open_window(&home).await;
+    let width = "return Math.round(innerWidth * devicePixelRatio)";
+    let before = window.run(width, vec![]).await;
+    window.client().set_window_size(900, 600).await.unwrap();
+    window.until("the window to have its new size", "return Math.round(innerWidth * devicePixelRatio) === 900").await;
+    assert_ne!(before, json!(900));
+    let press = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: arguments[0], ctrlKey: true, bubbles: true }))";
+    window.run(press, vec!["+".into()]).await;
+    window.run(press, vec!["+".into()]).await;
+    window.until("the page to be drawn larger", "return Math.abs(900 / innerWidth - 1.25) < 0.01").await;
+    window.end_in_order().await;
+
+    let again = desktop.open_window(&home).await;
+    again.until("the same size and zoom", "return Math.abs(900 / innerWidth - 1.25) < 0.01").await;
+    again.run(press, vec!["0".into()]).await;
+    again.until("the normal size", "return innerWidth === 900").await;
+    again.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_ends_in_order_when_asked_to() {
     let (desktop, home) = (Desktop::new(), Home::empty());
     let mut app = desktop.start(&home);
@@ -264,7 +286,10 @@ fn rows_8_43_44_the_windows_configuration() {
     assert_eq!(capabilities, ["main.json"]);
     let mut main = read("src-tauri/capabilities/main.json");
     main.as_object_mut().unwrap().remove("description");
-    assert_eq!(main, json!({ "identifier": "main", "windows": ["main"], "local": true, "permissions": ["allow-wire"] }));
+    assert_eq!(
+        main,
+        json!({ "identifier": "main", "windows": ["main"], "local": true, "permissions": ["allow-wire", "allow-zoom"] })
+    );
 
     let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap();
     let version = |name: &str| -> Vec<u64> {

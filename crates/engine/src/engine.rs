@@ -110,7 +110,7 @@ impl Engine {
     /// "mework serve"): another process that finds a conversation taken shows it (B41).
     pub async fn open(surroundings: Surroundings, host: Arc<dyn Host>, client: &str) -> Result<Arc<Self>> {
         let (store, opened) = Store::open(&surroundings.data, client).await?;
-        let mut notices = Vec::new();
+        let mut notices = host.notices();
         if let Some(aside) = opened.set_aside {
             notices.push(format!(
                 "The database was damaged and could not be read. It was set aside as {}, and a new one was begun.",

@@ -267,6 +267,3 @@ fn block(block: Block) -> types::Block {
         Block::Other { what } => types::Block::Other { what },
     }
 }
-
-#[cfg(test)]
-mod tests;

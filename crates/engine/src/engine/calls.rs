@@ -387,7 +387,8 @@ impl House for CommandLine<'_> {
         Box::pin(self.engine.pool.call(NO_CONVERSATION, wanted(cleared), tool, arguments, Some(progress), never))
     }
     fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
-        Box::pin(async { self.asker.state(&entry.state) })
+        self.asker.state(&entry.state);
+        Box::pin(std::future::ready(()))
     }
     fn progress(&self, entry: &CallEntry) {
         self.asker.state(&entry.state);

@@ -36,6 +36,10 @@ pub trait Host: Send + Sync + 'static {
     fn mework_program(&self) -> Option<PathBuf> {
         None
     }
+    /// What a person should know about how the host itself started; shown with the engine's own.
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Something waits for a person, or no longer does (B44): the number of waiting cards.
     fn attention(&self, _waiting: usize) {}
 }
