@@ -204,7 +204,7 @@ export const words = {
   composer: {
     label: "Composer",
     choose: "Choose a tool to call",
-    change: "Tool: ",
+    change: "Tool:",
     arguments: "Arguments as JSON",
     alwaysAsks: "Always asks",
     alwaysAsksLong: "This tool asks on every call, at every level.",
@@ -341,6 +341,7 @@ export const words = {
     use: "Use it in this conversation",
     hint: "Nothing starts by adding. Or begin with the one that comes with Mework:",
     name: "Name of the server",
+    written: "What is written to the file",
     badName: "A name is made of letters, digits, - and _, at most 128.",
     exists: "A server of this name is there already",
     add: "Add",

@@ -267,3 +267,6 @@ fn block(block: Block) -> types::Block {
         Block::Other { what } => types::Block::Other { what },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -387,8 +387,7 @@ impl House for CommandLine<'_> {
         Box::pin(self.engine.pool.call(NO_CONVERSATION, wanted(cleared), tool, arguments, Some(progress), never))
     }
     fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
-        self.asker.state(&entry.state);
-        Box::pin(std::future::ready(()))
+        Box::pin(async { self.asker.state(&entry.state) })
     }
     fn progress(&self, entry: &CallEntry) {
         self.asker.state(&entry.state);

@@ -1,0 +1,411 @@
+// @vitest-environment happy-dom
+// The whole window on a played engine: what a person sees and does, found by accessible names.
+import { flushSync, mount, unmount } from "svelte";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import App from "./App.svelte";
+import type { Entry } from "./host/api";
+import { FakeHost, sampleTools, type FakeOptions } from "./host/fake";
+
+let host: FakeHost;
+let component: ReturnType<typeof mount> | undefined;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  localStorage.clear();
+  document.body.replaceChildren();
+  // What happy-dom does not have.
+  HTMLElement.prototype.showPopover ??= () => {};
+  HTMLElement.prototype.hidePopover ??= () => {};
+  HTMLElement.prototype.scrollIntoView ??= () => {};
+});
+afterEach(async () => {
+  if (component) await unmount(component);
+  component = undefined;
+  vi.useRealTimers();
+});
+
+/** Lets time pass, and everything that follows from it. */
+async function pass(ms: number) {
+  await vi.advanceTimersByTimeAsync(ms);
+  flushSync();
+  await vi.advanceTimersByTimeAsync(0);
+  flushSync();
+}
+async function open(options: FakeOptions) {
+  host = new FakeHost(options);
+  const target = document.createElement("div");
+  document.body.append(target);
+  component = mount(App, { target, props: { host } });
+  await pass(400);
+}
+const nameOf = (e: Element) => (e.getAttribute("aria-label") ?? e.textContent ?? "").replace(/\s+/g, " ").trim();
+const all = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)];
+function find(selector: string, name: string | RegExp): HTMLElement {
+  const fits = (n: string) => (typeof name === "string" ? n === name : name.test(n));
+  const found = all(selector).filter((e) => fits(nameOf(e)));
+  if (found.length !== 1) throw new Error(`${found.length} of ${selector} named ${String(name)}; there are: ${all(selector).map(nameOf).join(" | ")}`);
+  return found[0]!;
+}
+const button = (name: string | RegExp) => find("button", name);
+const asked = (method: string) => host.asked.filter((a) => a.method === method).map((a) => a.params);
+function key(name: string, more: KeyboardEventInit = {}, target: EventTarget = document.activeElement ?? document.body) {
+  target.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
+  flushSync();
+}
+const said = () => find('[role="status"].sr', /.*/).textContent;
+
+const one: FakeOptions = {
+  conversations: [{ id: "c1", title: "First" }],
+  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: { kind: "connected", tools: 6, set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 } }],
+  ticked: ["sample"],
+};
+const startCall = (tool: string, args = "{}") => host.request("call.start", { conversation: "c1", server: "sample", tool, arguments: args });
+
+test("B34: a card steals no focus, is announced, counted in the title, and rests for 400 ms", async () => {
+  await open(one);
+  const composer = button(/Choose a tool to call/);
+  composer.focus();
+  void startCall("echo", '{"message":"hi"}');
+  await pass(60);
+  expect(document.activeElement).toBe(composer);
+  expect(document.title).toBe("(1) Mework");
+  expect(said()).toBe("sample wants to run echo. 1 call waiting.");
+  expect(nameOf(button(/^1 call waits for you/))).toContain("Ctrl J");
+
+  const allow = button("Allow once");
+  expect(allow.getAttribute("aria-disabled")).toBe("true");
+  allow.click();
+  await pass(200);
+  expect(asked("card.answer")).toEqual([]);
+  await pass(400);
+  expect(allow.getAttribute("aria-disabled")).toBe("false");
+  allow.click();
+  await pass(100);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: true }]);
+  await pass(600);
+  expect(document.title).toBe("Mework");
+  expect(said()).toBe("echo on sample: Done");
+});
+
+test("B34: one key goes to the card and Esc back; Enter there allows nothing; there is no Always allow", async () => {
+  await open(one);
+  const composer = button(/Choose a tool to call/);
+  composer.focus();
+  void startCall("echo");
+  await pass(900);
+  key("j", { ctrlKey: true });
+  await pass(50);
+  const card = document.activeElement as HTMLElement;
+  expect(card.id).toBe("card-card-2");
+  key("Enter");
+  key(" ");
+  await pass(50);
+  expect(asked("card.answer")).toEqual([]);
+  expect(card.textContent).not.toMatch(/always allow/i);
+  key("Escape");
+  expect(document.activeElement).toBe(composer);
+});
+
+test("B34: a key that is held down presses nothing on a card", async () => {
+  await open(one);
+  void startCall("echo");
+  await pass(900);
+  const allow = button("Allow once");
+  allow.focus();
+  const held = new KeyboardEvent("keydown", { key: "Enter", repeat: true, bubbles: true, cancelable: true });
+  allow.dispatchEvent(held);
+  expect(held.defaultPrevented).toBe(true);
+});
+
+test("B34: a card that moves under the pointer rests again", async () => {
+  await open(one);
+  void startCall("echo");
+  void startCall("add");
+  await pass(900);
+  const [first, second] = all("section.ask");
+  expect(all("section.ask").length).toBe(2);
+  [...first!.querySelectorAll("button")].find((b) => nameOf(b) === "Deny")!.click();
+  await pass(100);
+  const allow = [...second!.querySelectorAll("button")].find((b) => nameOf(b) === "Allow once")!;
+  expect(allow.getAttribute("aria-disabled")).toBe("true");
+  allow.click();
+  await pass(50);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: false }]);
+});
+
+test("B34: denying takes a reason along", async () => {
+  await open(one);
+  void startCall("echo");
+  await pass(900);
+  const reason = find("input", "Reason for denying (optional)") as HTMLInputElement;
+  reason.value = " not now ";
+  reason.dispatchEvent(new Event("input", { bubbles: true }));
+  button("Deny").click();
+  await pass(300);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: false, reason: "not now" }]);
+  expect(find("article", "Call of echo on sample").textContent).toContain("not now");
+});
+
+test("row 7: a card shows the exact arguments with hidden characters visible, to the last byte", async () => {
+  await open(one);
+  const long = "x".repeat(200 * 1024) + "END";
+  void startCall("echo", `{"message":"a\u202eb\u200b","n":12345678901234567890,"n":1,"long":"${long}"}`);
+  await pass(900);
+  const card = all("section.ask")[0]!;
+  expect(card.textContent).toContain("⟨U+202E⟩");
+  expect(card.textContent).not.toContain("\u202e");
+  expect(card.textContent).toContain("12345678901234567890");
+  expect(card.textContent).toContain("key twice");
+  expect(card.textContent).not.toContain("END");
+  [...card.querySelectorAll("button")].find((b) => /^Show all 204,803 characters$/.test(nameOf(b)))!.click();
+  await pass(10);
+  expect(card.textContent).toContain("END");
+});
+
+test("rows 8 and 28: hostile names, descriptions and results are text", async () => {
+  const evil = '<img src=x onerror="alert(1)"><script>alert(2)</script>\u202e';
+  const entry: Entry = {
+    id: "e1",
+    at: 1,
+    body: { kind: "call", server: evil, server_name: evil, machine: evil, tool: evil, title: evil, arguments: JSON.stringify({ [evil]: evil }), state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text: evil }, { type: "resource_link", uri: `javascript:${evil}`, name: evil }, { type: "other", what: evil }], structured: { [evil]: evil } } },
+  };
+  await open({ conversations: [{ id: "c1", title: evil, entries: [entry, { id: "n", at: 2, body: { kind: "notice", text: evil } }] }], notices: [evil] });
+  expect(all("article, li").some((e) => e.textContent?.includes("onerror"))).toBe(true);
+  expect(all("script, [onerror], img[src='x'], iframe, a[href^='javascript']")).toEqual([]);
+  expect(document.body.textContent).not.toContain("\u202e");
+});
+
+test("B14, B15: sections, counts, a word for every state, names for every button", async () => {
+  await open({
+    workspaces: [{ id: "w1", path: "/home/ada/api", name: "api", machine: "This computer", exists: true }],
+    conversations: [{ id: "c1", title: "First", workspaces: ["w1"] }],
+    ticked: ["up", "gone"],
+    servers: [
+      { name: "up", consent: "given", status: { kind: "connected", tools: 1, set_aside: [], notices: [], server_name: "u", server_version: "1", protocol: "p", elapsed_ms: 1 } },
+      { name: "down", consent: "given", status: { kind: "failed", stage: "start", message: "It is missing.", stderr: ["a", "b"], stdout_noise: 0, stdout_sample: [] } },
+      { name: "bad", available: false, reasons: ["cwd is not absolute."] },
+      { name: "idle", level: "w1", consent: "given" },
+      { name: "testing", level: "w1", consent: "given", status: { kind: "testing" } },
+      { name: "gone", status: { kind: "dangling" } },
+    ],
+    sections: [{ level: "w1", message: "This file is ignored: line 2, column 3." }],
+  });
+  key(",", { ctrlKey: true });
+  await pass(50);
+  expect(find(".count[role=status]", /selected/).textContent).toBe("2 / 5 selected");
+  expect(all("section[aria-labelledby] h2").map(nameOf)).toEqual(["Global", "api /home/ada/api", "Dangling"]);
+  expect(all(".badge").map(nameOf)).toEqual(["up: 1 tool. Details", "down: Connection failed. Details", "bad: Unavailable. Details", "idle: Not tested. Details", "testing: Testing…. Details", "gone: Dangling. Details"]);
+  expect(find(".message.bad", /ignored/).textContent).toContain("line 2, column 3");
+  button("Open the global config folder");
+  button("Open the config folder of /home/ada/api").click();
+  button("Rescan").click();
+  await pass(50);
+  expect(asked("level.reveal")).toEqual([{ conversation: "c1", level: "w1" }]);
+  expect(asked("level.rescan")).toEqual([{ id: "c1" }]);
+  expect((find("input", "Use bad in this conversation") as HTMLInputElement).disabled).toBe(true);
+  expect((find("input", "Use gone in this conversation") as HTMLInputElement).disabled).toBe(false);
+  expect((button("Test connection to testing") as HTMLButtonElement).disabled).toBe(true);
+  button(/^down: /).click();
+  await pass(10);
+  expect(find(".details", /It is missing/).textContent).toContain("It is missing.");
+});
+
+test("B15: a failed row's tooltip has the reason and the last five lines, for the keyboard too", async () => {
+  await open({ ...one, servers: [{ name: "down", consent: "given", status: { kind: "failed", stage: "start", message: "It is missing.", stderr: ["1", "2", "3", "4", "5", "6"], stdout_noise: 0, stdout_sample: [] } }], ticked: ["down"] });
+  key(",", { ctrlKey: true });
+  await pass(50);
+  const badge = button(/^down: /);
+  badge.dispatchEvent(new PointerEvent("pointerenter"));
+  await pass(500);
+  const tip = find('[role="tooltip"]', /.*/);
+  expect(tip.textContent).toContain("It is missing.");
+  expect(tip.querySelector("pre")!.textContent).toBe("2\n3\n4\n5\n6");
+  expect(badge.getAttribute("aria-describedby")).toBe(tip.id);
+  key("Escape", {}, window);
+  await pass(10);
+  expect(badge.hasAttribute("aria-describedby")).toBe(false);
+  // It closed the tooltip only.
+  expect(all('[role="tabpanel"]').length).toBe(1);
+});
+
+test("B17: the trash asks in place, for four seconds, and then removes by the file's hash", async () => {
+  await open(one);
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button("Remove sample from mcp.json").click();
+  await pass(10);
+  expect(button("Confirm: Remove sample from mcp.json").textContent).toBe("Confirm");
+  await pass(4000);
+  button("Remove sample from mcp.json").click();
+  await pass(10);
+  // The second half of a double click is no answer.
+  button("Confirm: Remove sample from mcp.json").click();
+  await pass(300);
+  expect(asked("server.remove")).toEqual([]);
+  button("Confirm: Remove sample from mcp.json").click();
+  await pass(100);
+  expect(asked("server.remove")).toEqual([{ server: "sample", file_hash: "hash" }]);
+});
+
+test("rows 1 and 3: a first tick shows everything that would start, and agreeing binds to what was shown", async () => {
+  await open({ ...one, servers: [{ name: "deploy" }], ticked: [] });
+  key(",", { ctrlKey: true });
+  await pass(50);
+  find("input", "Use deploy in this conversation").click();
+  await pass(60);
+  const panel = find("section.consent", /Start deploy\?/);
+  expect([...panel.querySelectorAll(".args li")].map((e) => e.textContent)).toEqual(["-y", "@example/deploy@latest", "--root", "/home/ada/work/api", "--allow-write"]);
+  expect(panel.textContent).toContain("ANTHROPIC_API_KEY");
+  expect([...panel.querySelectorAll("li.bad code")].map((e) => e.textContent)).toEqual(["ANTHROPIC_API_KEY", "NODE_OPTIONS"]);
+  button("Agree and use").click();
+  await pass(30);
+  expect(asked("server.tick").length).toBe(1);
+  await pass(400);
+  button("Agree and use").click();
+  await pass(60);
+  expect(asked("server.tick")).toEqual([
+    { conversation: "c1", server: "deploy", ticked: true },
+    { conversation: "c1", server: "deploy", ticked: true, digest: "digest-deploy" },
+  ]);
+  expect(all("section.consent")).toEqual([]);
+  expect((find("input", "Use deploy in this conversation") as HTMLInputElement).checked).toBe(true);
+});
+
+test("row 1: a changed server is not called before old and new were seen", async () => {
+  await open({ ...one, servers: [{ ...one.servers![0]!, consent: "changed" }] });
+  await pass(200);
+  button(/^echo/).click();
+  await pass(400);
+  button(/^Call/).click();
+  await pass(100);
+  const panel = find("section.consent", /changed since you agreed/);
+  expect([...panel.querySelectorAll("td.gone")].map((e) => e.textContent)).toEqual(['Removed:     "@example/sample@1.2.0",', 'Removed:     "/home/ada/work/api"']);
+  expect(asked("call.start").length).toBe(1);
+  await pass(400);
+  button("Agree and call").click();
+  await pass(200);
+  expect(asked("server.tick")).toEqual([{ conversation: "c1", server: "sample", ticked: true, digest: "digest-sample" }]);
+  expect(asked("call.start").length).toBe(2);
+});
+
+test("B33: the level can be changed while a card waits", async () => {
+  await open(one);
+  void startCall("echo");
+  await pass(600);
+  button(/^Full access/).click();
+  await pass(800);
+  expect(asked("conversation.set_level")).toEqual([{ id: "c1", level: "full_access" }]);
+  expect(all("section.ask")).toEqual([]);
+});
+
+test("a tool is picked by letters, its arguments start from the schema, and what does not fit is named at its line", async () => {
+  await open(one);
+  key("/", {}, document.body);
+  await pass(200);
+  expect(asked("conversation.warm")).toEqual([{ id: "c1" }]);
+  const search = find("input", "Search tools") as HTMLInputElement;
+  expect(document.activeElement).toBe(search);
+  search.value = "ad";
+  search.dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(100);
+  key("Enter", {}, search);
+  await pass(400);
+  const editor = find("textarea", "Arguments as JSON") as HTMLTextAreaElement;
+  expect(JSON.parse(editor.value)).toEqual({ a: 0, b: 0 });
+  expect(document.activeElement).toBe(editor);
+  editor.value = '{\n  "a": 1,\n  "b": "two"\n}';
+  editor.dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(400);
+  expect(find(".composer .foot .state", /.*/).textContent).toContain("Line 3");
+  expect(find(".composer .foot .state", /.*/).textContent).toContain("“b” must be of type integer.");
+  editor.value = '{"a": 1,';
+  editor.dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(400);
+  key("Enter", { ctrlKey: true }, editor);
+  await pass(50);
+  expect(asked("call.start")).toEqual([]);
+  editor.value = '{"a": 1, "b": 2}';
+  editor.dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(400);
+  expect(find(".composer .foot .state", /.*/).textContent).toContain("The arguments fit the schema");
+  key("Enter", { ctrlKey: true }, editor);
+  await pass(50);
+  // Exactly the text that was written.
+  expect(asked("call.start")).toEqual([{ conversation: "c1", server: "sample", tool: "add", arguments: '{"a": 1, "b": 2}' }]);
+  await pass(1000);
+  expect(asked("conversation.set_draft").at(-1)).toEqual({ id: "c1", draft: JSON.stringify({ server: "sample", tool: "add", arguments: '{"a": 1, "b": 2}' }) });
+});
+
+test("B20b: looking at a conversation starts nothing", async () => {
+  await open({ ...one, conversations: [{ id: "c1", title: "First" }, { id: "c2", title: "Second", updated_at: 1 }] });
+  button(/^Second/).click();
+  await pass(500);
+  key(",", { ctrlKey: true });
+  await pass(500);
+  expect([...new Set(host.asked.map((a) => a.method))].sort()).toEqual(["conversation.open", "snapshot", "tools.list"]);
+});
+
+test("B41: a conversation that another process owns can only be read", async () => {
+  await open({ ...one, conversations: [{ id: "c1", title: "First", held_by: "mework on the command line" }] });
+  expect(all("section.composer")).toEqual([]);
+  expect(find("p.message", /Read-only/).textContent).toContain("mework on the command line");
+  key(",", { ctrlKey: true });
+  await pass(50);
+  expect((find("input", "Use sample in this conversation") as HTMLInputElement).disabled).toBe(true);
+});
+
+test("B26: a running call shows its progress and can be stopped; a refused result says why", async () => {
+  await open({ ...one, conversations: [{ id: "c1", title: "First", level: "full_access" }] });
+  void startCall("slow");
+  await pass(1500);
+  const slow = () => find("article", "Call of slow on sample");
+  expect(slow().textContent).toContain("Running");
+  expect(slow().textContent).toMatch(/Step \d/);
+  expect(Number(slow().querySelector("progress")!.getAttribute("value"))).toBeGreaterThan(0);
+  button("Stop").click();
+  await pass(400);
+  expect(slow().textContent).toContain("Stopped");
+  void startCall("big");
+  await pass(600);
+  expect(find("article", "Call of big on sample").textContent).toContain("131,072 bytes; the limit is 65,536 bytes");
+});
+
+test("first start: what was found, and the sample in one press", async () => {
+  await open({ app: { first_start: true } });
+  await pass(200);
+  expect(asked("conversation.create")).toEqual([{ workspaces: [], temporary: false }]);
+  expect(document.body.textContent).toContain("Welcome to Mework");
+  expect(document.body.textContent).toContain("No mcp.json yet");
+  button("Try the sample server").click();
+  await pass(3000);
+  expect(asked("server.add_sample")).toEqual([{ id: "conversation-1" }]);
+  expect(button(/^echo/)).toBeTruthy();
+});
+
+test("the palette finds commands and tools; the sheet of keys opens with ?", async () => {
+  await open(one);
+  key("k", { ctrlKey: true });
+  await pass(100);
+  const input = find("input", "Command palette") as HTMLInputElement;
+  input.value = "careful";
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(100);
+  key("Enter", {}, input);
+  await pass(500);
+  expect(asked("tools.get")).toEqual([{ conversation: "c1", server: "sample", tool: "careful" }]);
+  expect(document.body.textContent).toContain("Always asks");
+  key("?", {}, document.body);
+  await pass(50);
+  expect(find("dialog", "Keyboard").textContent).toContain("Command palette");
+});
+
+test("a failure of the engine is shown and stays; a lost connection says so", async () => {
+  await open(one);
+  host.request = ((method: string) => (method === "conversation.create" ? Promise.reject({ message: "The disk is full." }) : new Promise(() => {}))) as never;
+  key("n", { ctrlKey: true });
+  await pass(20_000);
+  expect(find('[role="alert"]', /.*/).textContent).toContain("The disk is full.");
+  host.link("lost");
+  await pass(10);
+  expect(document.body.textContent).toContain("The connection was lost. Trying again…");
+});
