@@ -240,6 +240,21 @@ async fn b24_over_the_limit_the_longest_idle_is_closed_and_a_busy_one_never() {
     assert_eq!(answer.unwrap(), "done");
 }
 
+/// A listing that hangs holds up no call.
+#[tokio::test]
+async fn b24_a_call_does_not_wait_for_a_listing() {
+    let bench = Bench::new();
+    let rig = rig(&bench, Bounds::default());
+    let wanted = bench.wanted("a", bench.fake(&["--hang-second-list"])).await;
+    let pid = rig.pid("c", &wanted).await;
+    rig.pool.ensure("c", vec![wanted.clone()], Effort::Turn);
+    let settled = rig.pool.settled("c", &wanted.server.id);
+    tokio::select! {
+        again = rig.pid("c", &wanted) => assert_eq!(again, pid),
+        health = settled => panic!("{health:?}"),
+    }
+}
+
 /// Complaint 26.
 #[tokio::test]
 async fn tools_that_changed_are_listed_again() {

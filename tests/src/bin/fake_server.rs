@@ -42,6 +42,7 @@ struct Faults {
     deaf: bool,
     stops_reading: bool,
     closes_input: bool,
+    hang_second_list: bool,
 }
 
 static CALLED: AtomicBool = AtomicBool::new(false);
@@ -93,6 +94,7 @@ fn read_flags() -> Faults {
             "--changes" => faults.changes = true,
             "--flips" => faults.flips = true,
             "--deaf" => faults.deaf = true,
+            "--hang-second-list" => faults.hang_second_list = true,
             "--stops-reading" => faults.stops_reading = true,
             "--exit" => end = value.parse().ok(),
             "--endless" => endless(value),
@@ -182,8 +184,10 @@ fn main() {
         }
     }
     note("end of input");
-    while faults.deaf {
-        std::thread::park();
+    if faults.deaf {
+        loop {
+            std::thread::park();
+        }
     }
 }
 
@@ -232,6 +236,9 @@ fn list(faults: &Faults, id: &Value, message: &Value) {
         tools.push(plain("late"));
     }
     let listed = LISTED.fetch_add(1, Ordering::Relaxed);
+    if faults.hang_second_list && listed > 0 {
+        return;
+    }
     if faults.flips {
         tools[0]["_meta"] = json!({ "anthropic/requiresUserInteraction": listed == 0 });
         tools[0]["description"] = format!("Listing {listed}").into();

@@ -263,8 +263,7 @@ impl Connection {
         let told = |message: String| Failure::with_traces(Stage::List, message, &self.link.started, self.link.traces());
         loop {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let mut request = ListToolsRequest::default();
-            request.params = Some(params);
+            let request = ListToolsRequest { params: Some(params), ..Default::default() };
             let mut sent = match self.link.send(ClientRequest::ListToolsRequest(request)).await {
                 Ok(sent) => sent,
                 Err(broken) => return Err(self.link.failure(Stage::List, broken).await),

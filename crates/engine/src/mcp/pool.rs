@@ -175,15 +175,11 @@ impl Pool {
 
     /// Connects what is wanted, all side by side, and returns at once; [`Pool::settled`] waits.
     pub fn ensure(&self, conversation: &str, wanted: Vec<Wanted>, effort: Effort) {
-        let mut slots = self.0.slots();
-        if slots.shut {
-            return;
-        }
         for wanted in wanted {
             let key = Key { conversation: conversation.into(), server: wanted.server.id.clone() };
-            let slot = slots.by_key.entry(key.clone()).or_insert_with(Slot::new);
-            let pending = Pending::new(&slot.state);
-            tokio::spawn(reconcile(self.0.clone(), key, wanted, effort, pending));
+            if let Some(pending) = self.0.begin(&key) {
+                tokio::spawn(reconcile(self.0.clone(), key, wanted, effort, pending));
+            }
         }
     }
 
@@ -234,10 +230,16 @@ impl Pool {
     }
 
     async fn connected(&self, key: &Key, wanted: Wanted) -> Result<Arc<Connection>, Failure> {
-        let server = wanted.server.id.clone();
-        self.ensure(&key.conversation, vec![wanted], Effort::Call);
-        let health = timeout(limits::LISTING_TIMEOUT, self.settled(&key.conversation, &server)).await;
-        if let Some(connection) = self.0.slots().by_key.get(key).and_then(|slot| slot.open().cloned()) {
+        let open = || self.0.slots().by_key.get(key).and_then(|slot| slot.open().cloned());
+        if let Some(pending) = self.0.begin(key) {
+            reconcile(self.0.clone(), key.clone(), wanted, Effort::Call, pending).await;
+        }
+        // A listing that runs is no reason to wait.
+        if let Some(connection) = open() {
+            return Ok(connection);
+        }
+        let health = timeout(limits::LISTING_TIMEOUT, self.settled(&key.conversation, &key.server)).await;
+        if let Some(connection) = open() {
             return Ok(connection);
         }
         Err(match health {
@@ -294,6 +296,15 @@ impl Pool {
 impl Shared {
     fn slots(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that something is asked for this slot; nothing when the pool is shut.
+    fn begin(&self, key: &Key) -> Option<Pending> {
+        let mut slots = self.slots();
+        if slots.shut {
+            return None;
+        }
+        Some(Pending::new(&slots.by_key.entry(key.clone()).or_insert_with(Slot::new).state))
     }
 
     /// Changes a slot's state and tells everybody; called under the lock, so that changes come in order.

@@ -461,6 +461,19 @@ mod tests {
         assert!(discover_result(r#"{"supportedVersions":["2026-07-28",4]}"#).is_some());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn nothing_a_server_writes_is_a_panic(
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
+            text in "\\{\"(id|method|result|error|params)\":[\\[\\]{}\":,a-z0-9.]{0,30}\\}",
+        ) {
+            let wire = wire();
+            let _ = incoming(&wire, &bytes);
+            let _ = incoming(&wire, text.as_bytes());
+            let _ = (initialize_result(&text), discover_result(&text));
+        }
+    }
+
     #[tokio::test]
     async fn row_7_arguments_are_sent_token_by_token() {
         let request = rmcp::model::CallToolRequest::new(rmcp::model::CallToolRequestParams::new("t"));

@@ -191,7 +191,7 @@ impl<'a> Listing<'a> {
             Err(_) if !raw.starts_with('{') => return unnamed("it is not an object".into()),
             Err(error) => return unnamed(words(&error)),
         };
-        let Some(name) = written.name.and_then(|name| string(name)) else {
+        let Some(name) = written.name.and_then(string) else {
             return unnamed("its `name` is missing or not a string".into());
         };
         let aside =
