@@ -61,6 +61,10 @@ pub const FLOOD_SECONDS: u32 = 5;
 /// Requests of a server that wait for it to read their answers; one more ends the connection (row 24).
 pub const UNANSWERED_REQUESTS: usize = 256;
 
+// HTTP (row 23).
+/// Resolving a name, connecting and setting up TLS together.
+pub const HTTP_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 // Connections (B24, B25).
 /// "It closes after 30 minutes idle".
 pub const IDLE_CLOSE: Duration = Duration::from_secs(30 * 60);

@@ -1,11 +1,13 @@
 //! A machine is where servers are declared and run: this computer, later a WSL distribution or an SSH host.
 //! Nothing above this module asks which one it is: it reads, writes, watches, expands from the machine's
-//! environment and spawns through [`Machine`] alone.
+//! environment, spawns and connects through [`Machine`] alone.
 //!
 //! It does not know what an `mcp.json` means, nor MCP.
 
+pub mod address;
 pub mod environment;
 mod files;
+pub mod http;
 pub mod local;
 #[cfg(unix)]
 pub mod login;
@@ -138,6 +140,12 @@ impl Machine {
     ) -> Result<process::Program, process::ResolveError> {
         match &*self.0 {
             Kind::Local(m) => m.resolve(command, cwd, env),
+        }
+    }
+    /// The one door to an HTTP server: a client for this address, on this machine's network.
+    pub async fn http(&self, url: &url::Url) -> Result<http::Client, http::ClientError> {
+        match &*self.0 {
+            Kind::Local(m) => m.http(url).await,
         }
     }
     /// The one door for starting a server's process.

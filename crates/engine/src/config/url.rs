@@ -1,9 +1,10 @@
 //! Addresses of HTTP servers and package registries (B7, row 10): which may be used, and how one is shown.
-//! Decisions rest on the parsed address, never on its text. Checking what a name resolves to is the connection's.
+//! Decisions rest on the parsed address, never on its text. Checking what a name resolves to is the
+//! machine's, where the connection is made.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use url::Url;
 
-use url::{Host, Url};
+use crate::machine::address::is_private_host;
 
 /// Why an address cannot be used. Says nothing of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,43 +41,6 @@ pub fn check_url(text: &str) -> Result<Url, UrlProblem> {
         Some(host) if plain && !is_private_host(&host) => Err(UrlProblem::PublicHttp),
         Some(_) => Ok(url),
     }
-}
-
-/// Whether `http://` may go to this host as far as its name tells (B7).
-pub fn is_private_host<S: AsRef<str>>(host: &Host<S>) -> bool {
-    match host {
-        Host::Ipv4(ip) => is_private_address(IpAddr::V4(*ip)),
-        Host::Ipv6(ip) => is_private_address(IpAddr::V6(*ip)),
-        Host::Domain(name) => is_private_name(name.as_ref()),
-    }
-}
-
-/// Loopback, RFC 1918, 100.64/10 and IPv6 unique-local; IPv4 inside IPv6 counts as IPv4.
-pub fn is_private_address(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || is_shared(ip),
-        IpAddr::V6(ip) => ip.is_loopback() || is_unique_local(ip),
-    }
-}
-
-/// 100.64/10
-fn is_shared(ip: Ipv4Addr) -> bool {
-    let [a, b, ..] = ip.octets();
-    a == 100 && (64..128).contains(&b)
-}
-
-/// fc00::/7
-fn is_unique_local(ip: Ipv6Addr) -> bool {
-    ip.segments()[0] & 0xFE00 == 0xFC00
-}
-
-fn is_private_name(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    let labels: Vec<&str> = name.split('.').collect();
-    if labels.iter().any(|label| label.is_empty()) {
-        return false;
-    }
-    matches!(labels.as_slice(), [_] | [.., "localhost" | "local" | "internal" | "lan"] | [_, .., "home", "arpa"])
 }
 
 /// An address as rows show it: without user info, query and fragment, whether or not it can be parsed (B4).

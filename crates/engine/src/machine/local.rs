@@ -1,19 +1,23 @@
 //! This computer.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::environment::Environment;
+use super::http::{Client, ClientError, Roots, TlsSettings};
 use super::process::{Process, Program, ResolveError, SpawnError, Spec};
 use super::{FileRead, Surroundings, WriteError, files, process, resolve};
 
 #[derive(Debug)]
 pub struct Local {
     surroundings: Surroundings,
+    /// Read when the first address is connected.
+    tls: Arc<OnceLock<TlsSettings>>,
 }
 
 impl Local {
     pub fn new(surroundings: Surroundings) -> Self {
-        Self { surroundings }
+        Self { surroundings, tls: Arc::default() }
     }
     pub fn home(&self) -> &Path {
         &self.surroundings.home
@@ -59,6 +63,18 @@ impl Local {
     }
     pub fn resolve(&self, command: &str, cwd: &Path, env: &Environment) -> Result<Program, ResolveError> {
         resolve::resolve(command, cwd, env)
+    }
+    pub async fn http(&self, url: &url::Url) -> Result<Client, ClientError> {
+        if self.tls.get().is_none() {
+            let (tls, roots) = (self.tls.clone(), Roots::of(self.environment()));
+            let read = tokio::task::spawn_blocking(move || {
+                tls.get_or_init(|| TlsSettings::read(&roots));
+            })
+            .await;
+            read.map_err(|error| ClientError::Other(error.to_string()))?;
+        }
+        let tls = self.tls.get().ok_or_else(|| ClientError::Other("its settings could not be read".into()))?;
+        Client::new(url, self.environment(), tls)
     }
     pub async fn spawn(&self, spec: Spec) -> Result<Process, SpawnError> {
         process::spawn(&self.surroundings, spec).await

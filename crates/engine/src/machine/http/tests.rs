@@ -1,0 +1,125 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+fn client(url: &str, environment: &[(&str, &str)], resolver: Option<Resolver>) -> Client {
+    let url = Url::parse(url).unwrap();
+    let resolver = resolver.unwrap_or_else(|| Resolver::of_system(url.scheme() == "http"));
+    let tls = TlsSettings::read(&Roots::Platform);
+    Client::with(&url, &environment.iter().copied().collect(), &tls, resolver).unwrap()
+}
+
+async fn get(client: &Client) -> Result<u16, HttpError> {
+    client.send(Method::GET, HeaderMap::new(), None).await.map(|response| response.status().as_u16())
+}
+
+/// Answers each connection once with these bytes, and counts connections.
+async fn answering(bytes: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let counted = count.clone();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut request = [0; 4096];
+            let _ = socket.read(&mut request).await;
+            let _ = socket.write_all(bytes).await;
+        }
+    });
+    (port, count)
+}
+
+fn answers(list: &'static [&'static [&'static str]]) -> Resolver {
+    let asked = AtomicUsize::new(0);
+    Resolver::new(true, move |_| {
+        let answer = list[asked.fetch_add(1, Ordering::SeqCst).min(list.len() - 1)];
+        Box::pin(async move { Ok(answer.iter().map(|ip| ip.parse().unwrap()).collect()) })
+    })
+}
+
+const NO_CONTENT: &[u8] = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+
+/// Row 10: DNS rebinding. The check is on the addresses that are connected to, at every connection.
+#[tokio::test]
+async fn row_10_a_name_that_turns_public_is_refused_at_the_next_connection() {
+    let (port, connections) = answering(NO_CONTENT).await;
+    let url = format!("http://nas.lan:{port}/");
+    let client = client(&url, &[], Some(answers(&[&["127.0.0.1"], &["203.0.113.7"], &["127.0.0.1", "203.0.113.7"], &[]])));
+    let public = || HttpError::NotPrivate { name: "nas.lan".into(), ip: "203.0.113.7".parse().unwrap() };
+    assert_eq!(get(&client).await, Ok(204));
+    assert_eq!(get(&client).await, Err(public()));
+    // One public address among private ones is enough.
+    assert_eq!(get(&client).await, Err(public()));
+    let nowhere = HttpError::Unresolved { name: "nas.lan".into(), why: "it has no address".into() };
+    assert_eq!(get(&client).await, Err(nowhere));
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn row_10_never_link_local_nor_the_metadata_address() {
+    for hidden in [&["169.254.169.254"], &["::ffff:169.254.169.254"], &["fe80::1"], &["0.0.0.0"], &["::"]] {
+        let hidden: &'static [&'static str] = hidden;
+        let resolver =
+            Resolver::new(true, move |_| Box::pin(async move { Ok(hidden.iter().map(|ip| ip.parse().unwrap()).collect()) }));
+        assert!(matches!(resolver.look_up("metadata.internal").await, Err(NameProblem::Public { .. })), "{hidden:?}");
+    }
+    let resolver = answers(&[&["::ffff:10.0.0.1"]]);
+    assert_eq!(resolver.look_up("a.internal").await, Ok(vec!["::ffff:10.0.0.1".parse().unwrap()]));
+}
+
+/// Names of this computer are not asked of anybody.
+#[tokio::test]
+async fn localhost_is_this_computer() {
+    let resolver = Resolver::new(true, |_| Box::pin(async { Err(io::Error::other("asked")) }));
+    for name in ["localhost", "LOCALHOST.", "a.b.localhost"] {
+        assert_eq!(resolver.look_up(name).await.unwrap()[0], IpAddr::from([127, 0, 0, 1]), "{name}");
+    }
+    let other = NameProblem::Unresolved { name: "xlocalhost".into(), why: "asked".into() };
+    assert_eq!(resolver.look_up("xlocalhost").await, Err(other));
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_named() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let at = format!("127.0.0.1:{free}");
+    assert_eq!(get(&client(&format!("http://{at}/?token=secret"), &[], None)).await, Err(HttpError::Refused { at }));
+
+    let (port, _) = answering(b"220 mail.example ESMTP\r\n").await;
+    let at = format!("127.0.0.1:{port}");
+    assert_eq!(get(&client(&format!("http://{at}/"), &[], None)).await, Err(HttpError::NotHttp { at: at.clone() }));
+    let not_tls = HttpError::Tls { at: at.clone(), problem: TlsProblem::NotTls };
+    assert_eq!(get(&client(&format!("https://{at}/"), &[], None)).await, Err(not_tls));
+
+    let (port, _) = answering(b"").await;
+    let at = format!("127.0.0.1:{port}");
+    assert_eq!(get(&client(&format!("http://{at}/"), &[], None)).await, Err(HttpError::Closed { at }));
+}
+
+/// Row 9: a redirect is an answer like any other; nothing is sent to where it leads.
+#[tokio::test]
+async fn row_9_redirects_are_not_followed() {
+    let (target, reached) = answering(NO_CONTENT).await;
+    let head = format!("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:{target}/\r\nContent-Length: 0\r\n\r\n");
+    let (port, _) = answering(head.leak().as_bytes()).await;
+    assert_eq!(get(&client(&format!("http://127.0.0.1:{port}/"), &[], None)).await, Ok(307));
+    assert_eq!(reached.load(Ordering::SeqCst), 0);
+}
+
+/// B48: the proxy gets the request for a public host, and none for a private one.
+#[tokio::test]
+async fn b48_the_proxy_of_the_machines_environment() {
+    let (port, asked) = answering(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n").await;
+    let proxy = format!("http://me:hunter22@127.0.0.1:{port}");
+    let environment = [("HTTPS_PROXY", proxy.as_str())];
+    let error = get(&client("https://docs.example.com/mcp?key=1", &environment, None)).await.unwrap_err();
+    let HttpError::Proxy { at, via, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((at.as_str(), via.origin.as_str()), ("docs.example.com:443", format!("http://127.0.0.1:{port}").as_str()));
+    assert!(!error.to_string().contains("hunter22"), "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    let (direct, reached) = answering(NO_CONTENT).await;
+    assert_eq!(get(&client(&format!("http://localhost:{direct}/"), &environment, None)).await, Ok(204));
+    assert_eq!((asked.load(Ordering::SeqCst), reached.load(Ordering::SeqCst)), (1, 1));
+}
