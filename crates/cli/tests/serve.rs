@@ -214,3 +214,82 @@ fn a_port_that_is_taken_is_named() {
     assert!(ran.err.starts_with(&format!("Port {} of 127.0.0.1 cannot be used: ", served.port)), "{}", ran.err);
     assert_eq!(ran.out, "");
 }
+
+type Socket = tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+
+async fn tab(served: &Served, cookie: &str) -> Socket {
+    socket(served, |headers| drop(headers.insert("cookie", cookie.parse().unwrap()))).await.unwrap()
+}
+
+async fn next(tab: &mut Socket) -> serde_json::Value {
+    loop {
+        match tab.next().await.unwrap().unwrap() {
+            tungstenite::Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            tungstenite::Message::Ping(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn call(served: &Served, cookie: &str, id: &str, method: &str, params: serde_json::Value) -> serde_json::Value {
+    let body = serde_json::json!({ "id": id, "method": method, "params": params });
+    let answer = served.rpc(cookie, &body.to_string());
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")), "{answer:?}");
+    serde_json::from_str(&answer.body).unwrap()
+}
+
+#[tokio::test]
+async fn every_tab_sees_what_any_tab_changes_and_a_repeat_changes_nothing() {
+    let home = Home::new();
+    home.write("ws/readme", "");
+    let served = Served::start(&home);
+    let cookie = served.sign_in();
+    let (mut one, mut two) = (tab(&served, &cookie).await, tab(&served, &cookie).await);
+
+    let add = serde_json::json!({ "path": home.path("ws") });
+    let added = call(&served, &cookie, "1", "workspace.add", add.clone());
+    let id = added["ok"]["id"].as_str().unwrap();
+    let (event, other) = (next(&mut one).await, next(&mut two).await);
+    assert_eq!(event, other);
+    assert_eq!((&event["kind"], &event["event"]["type"]), (&"event".into(), &"workspaces".into()));
+    assert_eq!(event["event"]["workspaces"][0]["id"], id);
+
+    // Sent again, as after a lost connection: the same answer, and no second event (B42).
+    assert_eq!(call(&served, &cookie, "1", "workspace.add", add), added);
+    let snapshot = call(&served, &cookie, "2", "snapshot", serde_json::json!({}));
+    assert_eq!(snapshot["ok"]["seq"], event["seq"]);
+    assert_eq!(snapshot["ok"]["workspaces"].as_array().unwrap().len(), 1);
+
+    let refused = call(&served, &cookie, "3", "workspace.add", serde_json::json!({ "path": "/no/such/folder" }));
+    assert!(refused["error"]["message"].is_string(), "{refused}");
+}
+
+/// B25: a tab ticked a server and it runs; Ctrl-C ends the server before the program.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn ctrl_c_leaves_no_server_running() {
+    let home = Home::new();
+    let mark = "serve-ctrl-c";
+    home.global(serde_json::json!({ "sample": harness::sample(mark) }));
+    let mut served = Served::start(&home);
+    let cookie = served.sign_in();
+    let mut tab = tab(&served, &cookie).await;
+    let made = call(&served, &cookie, "1", "conversation.create", serde_json::json!({ "workspaces": [] }));
+    let conversation = made["ok"]["id"].as_str().unwrap();
+    let opened = call(&served, &cookie, "2", "conversation.open", serde_json::json!({ "id": conversation }));
+    let server = opened["ok"]["servers"]["sections"][0]["rows"][0]["id"].as_str().unwrap();
+    let tick = serde_json::json!({ "conversation": conversation, "server": server, "ticked": true });
+    assert_eq!(call(&served, &cookie, "3", "server.tick", tick), serde_json::json!({ "ok": {} }));
+    // Ticking starts it (B20b).
+    loop {
+        let event = next(&mut tab).await;
+        if event["event"]["status"]["kind"] == "connected" {
+            assert_eq!(event["event"]["status"]["tools"], 6);
+            break;
+        }
+    }
+    assert_eq!(harness::marked(mark).len(), 1);
+    drop(tab);
+    assert_eq!(tokio::task::spawn_blocking(move || served.interrupt()).await.unwrap(), Some(0));
+    harness::gone(mark);
+}

@@ -167,9 +167,10 @@ fn text(report: &TestReport, style: Style) -> String {
     if let Some(error) = &report.error {
         out += &indented(error);
     }
-    if report.stdout_noise > 0 {
-        let lines = if report.stdout_noise == 1 { "line" } else { "lines" };
-        out += &format!("  {} {lines} on stdout were no protocol message.\n", report.stdout_noise);
+    // A failure's own message says so, with an example.
+    if report.stdout_noise > 0 && report.error.is_none() {
+        let lines = if report.stdout_noise == 1 { "line on stdout was" } else { "lines on stdout were" };
+        out += &format!("  {} {lines} no protocol message.\n", report.stdout_noise);
     }
     if !report.stderr.is_empty() {
         out += "  Last lines on stderr:\n";

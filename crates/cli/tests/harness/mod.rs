@@ -59,6 +59,35 @@ impl Home {
     }
 }
 
+/// The sample server as an entry, with a mark in its environment that finds its processes.
+pub fn sample(mark: &str) -> serde_json::Value {
+    serde_json::json!({ "command": program(), "args": ["sample-server"], "env": { "TEST_MARK": mark } })
+}
+
+/// The living processes that carry a mark.
+#[cfg(target_os = "linux")]
+pub fn marked(mark: &str) -> Vec<u32> {
+    let wanted = format!("TEST_MARK={mark}");
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .filter(|pid: &u32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        })
+        .collect()
+}
+
+/// Nothing with the mark is left. What ends servers when their app is gone needs a moment after the app's own end.
+#[cfg(target_os = "linux")]
+pub fn gone(mark: &str) {
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !marked(mark).is_empty() {
+        assert!(std::time::Instant::now() < give_up, "still there: {:?}", marked(mark));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 pub fn program() -> &'static str {
     env!("CARGO_BIN_EXE_mework")
 }
@@ -77,6 +106,29 @@ impl Ran {
             |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(home.to_str().unwrap(), "~").replace(program(), "mework");
         Self { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
+    /// Times differ from run to run, and columns are as wide as the widest: a line with one has its runs of spaces made
+    /// one, and `N` for every time, size and process.
+    pub fn untimed(mut self) -> Self {
+        let line = |line: &str| {
+            if !line.contains(" ms") {
+                return line.to_owned();
+            }
+            let mut words: Vec<&str> = line.split_whitespace().collect();
+            for at in 1..words.len() {
+                if words[at].starts_with("ms") || words[at] == "bytes" {
+                    words[at - 1] = "N";
+                }
+                if words[at - 1] == "process" {
+                    words[at] = "N";
+                }
+            }
+            line[..line.len() - line.trim_start().len()].to_owned() + &words.join(" ")
+        };
+        for text in [&mut self.out, &mut self.err] {
+            *text = text.lines().map(|l| line(l) + "\n").collect();
+        }
+        self
+    }
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
@@ -87,8 +139,10 @@ impl Ran {
 pub struct Typist {
     process: Child,
     terminal: std::fs::File,
+    /// What comes from the program, read on a thread of its own so that a test can give up waiting.
+    coming: std::sync::mpsc::Receiver<Vec<u8>>,
     screen: Vec<u8>,
-    /// What of the screen was already expected.
+    /// How much of its text was waited for already.
     seen: usize,
     home: PathBuf,
 }
@@ -109,21 +163,33 @@ impl Typist {
         let process = command.spawn().unwrap();
         // The command holds the program's end of the terminal open; nothing may, or its end is never noticed.
         drop(command);
-        Self { process, terminal: pty.master.into(), screen: Vec::new(), seen: 0, home: home.root() }
+        let terminal = std::fs::File::from(pty.master);
+        let mut reader = terminal.try_clone().unwrap();
+        let (send, coming) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The read fails when the last writer is gone.
+            while let Ok(read) = reader.read(&mut bytes)
+                && read > 0
+                && send.send(bytes[..read].to_vec()).is_ok()
+            {}
+        });
+        Self { process, terminal, coming, screen: Vec::new(), seen: 0, home: home.root() }
     }
     /// Waits until the screen shows this, after what was waited for before.
     pub fn sees(&mut self, text: &str) {
-        let mut bytes = [0; 4096];
         loop {
-            let screen = String::from_utf8_lossy(&self.screen[self.seen..]).into_owned();
-            if let Some(at) = screen.find(text) {
+            let screen = String::from_utf8_lossy(&self.screen).replace(self.home.to_str().unwrap(), "~");
+            if let Some(at) = screen.get(self.seen..).and_then(|new| new.find(text)) {
                 self.seen += at + text.len();
                 return;
             }
-            match self.terminal.read(&mut bytes) {
-                Ok(read) if read > 0 => self.screen.extend_from_slice(&bytes[..read]),
-                // The last writer is gone.
-                _ => panic!("{text:?} never came; the screen holds: {}", String::from_utf8_lossy(&self.screen)),
+            match self.coming.recv_timeout(std::time::Duration::from_secs(20)) {
+                Ok(bytes) => self.screen.extend_from_slice(&bytes),
+                Err(why) => {
+                    let _ = self.process.kill();
+                    panic!("{text:?} never came ({why}); the screen holds:\n{screen}");
+                }
             }
         }
     }
@@ -140,11 +206,8 @@ impl Typist {
         if let Some(mut stdout) = self.process.stdout.take() {
             stdout.read_to_end(&mut out).unwrap();
         }
-        let mut bytes = [0; 4096];
-        while let Ok(read) = self.terminal.read(&mut bytes)
-            && read > 0
-        {
-            self.screen.extend_from_slice(&bytes[..read]);
+        while let Ok(bytes) = self.coming.recv() {
+            self.screen.extend_from_slice(&bytes);
         }
         let status = self.process.wait().unwrap();
         let mut ran = Ran::of(Output { status, stdout: out, stderr: self.screen }, &self.home);
