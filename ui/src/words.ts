@@ -179,6 +179,7 @@ export const words = {
   consent: {
     title: (name: string) => `Start ${name}?`,
     text: "This is what would start. Nothing has run yet.",
+    lookTitle: (name: string) => `What ${name} starts`,
     changedTitle: (name: string) => `${name} changed since you agreed to it`,
     changedText: "It does not start until you have looked at what changed.",
     command: "Command",

@@ -118,6 +118,8 @@ export class Actions {
     if (!review) return;
     const { digest } = review.view;
     switch (review.wish.kind) {
+      case "look":
+        return this.view.review(server, null);
       case "tick":
         return this.tick(server, true, digest);
       case "test":

@@ -7,7 +7,7 @@ export type SettingsTab = "mcp" | "workspaces";
 export type Toast = { id: number; tone: "bad" | "plain"; text: string; detail?: string | undefined };
 /** A server that may start only after a person saw what would start, and what they wanted by it. */
 export type Review = { view: ConsentView; wish: Wish };
-export type Wish = { kind: "tick" } | { kind: "test" } | { kind: "call"; tool: string; arguments: string };
+export type Wish = { kind: "look" } | { kind: "tick" } | { kind: "test" } | { kind: "call"; tool: string; arguments: string };
 
 const kept = "mework.view";
 type Kept = { sidebar: boolean; conversation: string | null; schema: boolean };
@@ -90,7 +90,7 @@ export class View {
   toast(tone: Toast["tone"], text: string, detail?: string): void {
     const id = ++this.#toastId;
     this.toasts = [...this.toasts.filter((t) => t.text !== text), { id, tone, text, detail }].slice(-4);
-    if (tone === "plain") setTimeout(() => this.dismiss(id), 6000);
+    if (tone === "plain") setTimeout(() => this.dismiss(id), 5000);
   }
 
   dismiss(id: number): void {
