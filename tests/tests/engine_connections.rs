@@ -401,3 +401,76 @@ async fn b41_another_process_sees_calls_but_starts_nothing() {
     assert!(matches!(state, CallState::Done(_)), "{state:?}");
     assert_eq!(lines(&o.log, "started"), 1);
 }
+
+/// B28: a global server that works in a workspace, in a conversation with two of them.
+#[tokio::test]
+async fn b28_each_call_goes_to_the_instance_of_its_workspace() {
+    let own = r#"--tool={"name":"echo2","inputSchema":{"type":"object","properties":{"workspace":{"type":"string"}}}}"#;
+    let mut o = Opened::new(&[own]).await;
+    let mut entry = fake(&o.log, &[own]);
+    entry["workspace"] = json!(true);
+    entry["cwd"] = json!("/");
+    o.home.global(json!({ "fake": entry }));
+    let folders = [o.home.folder("one"), o.home.folder("two")];
+    let mut ids = vec![];
+    for folder in &folders {
+        ids.push(o.window.id("workspace.add", json!({ "path": folder })).await);
+    }
+    o.window.ok("conversation.set_workspaces", json!({ "id": o.conversation, "workspaces": ids })).await;
+    o.window.ok("conversation.set_level", json!({ "id": o.conversation, "level": "full_access" })).await;
+    o.tick(true).await;
+    while !matches!(o.window.wait(status).await, ServerStatus::Connected(_)) {}
+    let call = |tool: &str, arguments: &str| json!({ "conversation": o.conversation, "server": o.server, "tool": tool, "arguments": arguments });
+    let detail = o.window.ok("tools.get", json!({ "conversation": o.conversation, "server": o.server, "tool": "place" })).await;
+    assert_eq!(detail["input_schema"]["properties"]["workspace"]["maximum"], json!(2));
+    let calls = [
+        ("place", r#"{"workspace": 2}"#, Some(&folders[1])),
+        ("place", "{}", Some(&folders[0])),
+        ("place", r#"{"workspace": 1}"#, Some(&folders[0])),
+        ("place", r#"{"workspace": 3}"#, None),
+        ("echo", r#"{"workspace": 2, "a": 1e2}"#, None),
+    ];
+    for (tool, arguments, folder) in calls {
+        let entry = o.window.id("call.start", call(tool, arguments)).await;
+        let state = o
+            .window
+            .wait(|event| match event {
+                Event::Entry { entry: found, .. } if found.id == entry => match found.body {
+                    EntryBody::Call(call) if call.ended_at.is_some() => Some(call.state),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .await;
+        match (folder, state) {
+            (Some(folder), CallState::Done(outcome)) => {
+                let said = json!(outcome.content[0])["text"].as_str().unwrap().to_owned();
+                let place: Value = serde_json::from_str(&said).unwrap();
+                assert_eq!(place["cwd"], json!(folder), "{arguments}");
+            }
+            (None, CallState::NotRun { reason }) => assert_eq!(reason, "`workspace` must be one of these numbers: 1, 2."),
+            (None, CallState::Done(outcome)) => assert_eq!(json!(outcome.content[0])["text"], json!("{\"a\":100.0}")),
+            (_, state) => panic!("{arguments}: {state:?}"),
+        }
+    }
+    assert_eq!(lines(&o.log, "request tools/call"), 4, "an unknown number reaches no server");
+    assert_eq!(lines(&o.log, "started"), 2, "one instance a workspace");
+    o.tick(false).await;
+    assert_eq!(lines(&o.log, "end of input"), 2, "all instances end");
+}
+
+/// A server whose workspace leaves the conversation, or whose entry leaves its file, is closed.
+#[tokio::test]
+async fn a_server_that_dangles_is_closed() {
+    let mut o = Opened::new(&[]).await;
+    o.tick(true).await;
+    while !matches!(o.window.wait(status).await, ServerStatus::Connected(_)) {}
+    o.home.global(json!({}));
+    o.window
+        .wait(|event| match event {
+            Event::Servers { servers, .. } if servers.dangling.len() == 1 => Some(()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(lines(&o.log, "end of input"), 1);
+}

@@ -13,8 +13,10 @@ mod others;
 mod publish;
 mod servers;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
@@ -83,8 +85,8 @@ pub struct Engine {
     queue: Queue,
     /// What windows were told last.
     published: tokio::sync::Mutex<publish::Published>,
-    /// Conversations this process may change.
-    mine: Mutex<std::collections::BTreeSet<String>>,
+    /// Conversations this process may change, and when it last wanted to.
+    mine: Mutex<BTreeMap<String, Instant>>,
     /// Set while the engine is open.
     follow: Mutex<Option<Arc<follow::Follow>>>,
     /// The command line's workspaces.

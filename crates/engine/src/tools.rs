@@ -9,6 +9,7 @@ pub mod naming;
 pub mod pairs;
 pub mod schema;
 pub mod size;
+pub mod workspace;
 
 use std::collections::HashMap;
 

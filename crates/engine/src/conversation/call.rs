@@ -23,7 +23,7 @@ use crate::mcp::result::{Block, CallResult};
 use crate::mcp::wire::Progress;
 use crate::store::{new_id, now};
 use crate::tools::arguments::Arguments;
-use crate::tools::{ServerTools, Tool};
+use crate::tools::{ServerTools, Tool, workspace};
 
 /// Windows hear of progress this often at most.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -36,6 +36,11 @@ pub struct Cleared {
     pub server: Server,
     /// Where it starts when its entry says nothing.
     pub folder: PathBuf,
+    /// Which of several instances, by the folder it works in (B28); none for a server that runs once.
+    pub instance: Option<PathBuf>,
+    /// The folders a server that works in a workspace has to choose from, in the conversation's order; fewer than two are
+    /// no choice.
+    pub choice: Vec<PathBuf>,
 }
 
 /// A running server.
@@ -120,23 +125,21 @@ fn unreachable(failure: Failure) -> CallState {
     CallState::Failed { message: failure.message, stderr: failure.stderr, elapsed_ms: None }
 }
 
-async fn road(house: &dyn House, call: &Call, mut cleared: Cleared, entry: &mut CallEntry) -> Result<CallState, CallState> {
-    let mut reached = house.reach(&cleared).await.map_err(unreachable)?;
-    let mut tool = usable(&reached.tools, &entry.tool)?;
-    entry.title = tool.shown_title();
-    let approval = match judge(house, &tool).await? {
-        (Verdict::Run, level) => Approval::new(binding(call, &cleared, &reached, &tool), by_level(level)),
+async fn road(house: &dyn House, call: &Call, cleared: Cleared, entry: &mut CallEntry) -> Result<CallState, CallState> {
+    let mut there = arrive(house, call, cleared, &entry.tool).await?;
+    entry.title = there.tool.shown_title();
+    let approval = match judge(house, &there.tool).await? {
+        (Verdict::Run, level) => Approval::new(binding(call, &there), by_level(level)),
         (Verdict::Ask(why), _) => {
-            let approval = asked(house, call, &cleared, &reached, &tool, why, entry).await?;
+            let approval = asked(house, call, &there, why, entry).await?;
             // However long that took, what is sent is decided by what is on disk and running now.
-            cleared = house.clear().await.map_err(|e| not_run(e.message))?;
-            reached = house.reach(&cleared).await.map_err(unreachable)?;
-            tool = usable(&reached.tools, &entry.tool)?;
+            let cleared = house.clear().await.map_err(|e| not_run(e.message))?;
+            there = arrive(house, call, cleared, &entry.tool).await?;
             approval
         }
     };
     let by = approval.by.clone();
-    let binding = binding(call, &cleared, &reached, &tool);
+    let binding = binding(call, &there);
     let arguments_digest = binding.arguments.clone();
     approval.spend(&binding).map_err(|void| not_run(void.to_string()))?;
 
@@ -145,7 +148,7 @@ async fn road(house: &dyn House, call: &Call, mut cleared: Cleared, entry: &mut 
     entry.state = CallState::Running { progress: None };
     house.state(entry).await;
     let begun = Instant::now();
-    let answered = running(house, call, &cleared, entry).await;
+    let answered = running(house, &there, entry).await;
     let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(match answered {
         Ok(result) => CallState::Done(outcome(result, elapsed_ms)),
@@ -156,6 +159,36 @@ async fn road(house: &dyn House, call: &Call, mut cleared: Cleared, entry: &mut 
             elapsed_ms: Some(elapsed_ms),
         },
     })
+}
+
+/// The server and the tool a call goes to, and what is sent there.
+struct There {
+    cleared: Cleared,
+    reached: Reached,
+    tool: Tool,
+    sent: Arguments,
+}
+
+/// Connects, finds the tool, and for a server that works in a workspace goes on to the instance the arguments name (B28).
+async fn arrive(house: &dyn House, call: &Call, mut cleared: Cleared, name: &str) -> Result<There, CallState> {
+    let several = cleared.choice.len() > 1;
+    if several {
+        cleared.instance = cleared.choice.first().cloned();
+    }
+    let reached = house.reach(&cleared).await.map_err(unreachable)?;
+    let tool = usable(&reached.tools, name)?;
+    let sent = call.arguments.clone();
+    if !several || workspace::has_own(&tool.input_schema) {
+        return Ok(There { cleared, reached, tool, sent });
+    }
+    let (number, sent) = workspace::take(&sent, cleared.choice.len()).map_err(|bad| not_run(bad.to_string()))?;
+    if number == 1 {
+        return Ok(There { cleared, reached, tool, sent });
+    }
+    cleared.instance = cleared.choice.get(number - 1).cloned();
+    let reached = house.reach(&cleared).await.map_err(unreachable)?;
+    let tool = usable(&reached.tools, name)?;
+    Ok(There { cleared, reached, tool, sent })
 }
 
 /// The tool, if it may be called by this name.
@@ -181,7 +214,8 @@ async fn judge(house: &dyn House, tool: &Tool) -> Result<(Verdict, Level), CallS
     Ok((verdict(level, server_requires, tool.always_asks && !tool.requires_user_interaction), level))
 }
 
-fn binding(call: &Call, cleared: &Cleared, reached: &Reached, tool: &Tool) -> Binding {
+fn binding(call: &Call, there: &There) -> Binding {
+    let There { cleared, reached, tool, sent: _ } = there;
     Binding {
         conversation: call.conversation.clone(),
         server: cleared.server.id.to_string(),
@@ -194,19 +228,12 @@ fn binding(call: &Call, cleared: &Cleared, reached: &Reached, tool: &Tool) -> Bi
 }
 
 /// Asks a person and waits for the answer.
-async fn asked(
-    house: &dyn House,
-    call: &Call,
-    cleared: &Cleared,
-    reached: &Reached,
-    tool: &Tool,
-    why: Why,
-    entry: &mut CallEntry,
-) -> Result<Approval, CallState> {
+async fn asked(house: &dyn House, call: &Call, there: &There, why: Why, entry: &mut CallEntry) -> Result<Approval, CallState> {
+    let There { reached, tool, .. } = there;
     let card = Card {
         id: new_id(),
         entry: call.id.clone(),
-        binding: binding(call, cleared, reached, tool),
+        binding: binding(call, there),
         server_name: entry.server_name.clone(),
         machine: entry.machine.clone(),
         cwd: crate::text::display_line(&reached.cwd.to_string_lossy()),
@@ -226,10 +253,10 @@ async fn asked(
 }
 
 /// Sends the call and tells its progress, not too often.
-async fn running(house: &dyn House, call: &Call, cleared: &Cleared, entry: &mut CallEntry) -> Result<CallResult, CallError> {
+async fn running(house: &dyn House, there: &There, entry: &mut CallEntry) -> Result<CallResult, CallError> {
     let (progress, mut steps) = mpsc::channel(UNREAD_PROGRESS);
     let tool = entry.tool.clone();
-    let mut answer = house.call(cleared, &tool, &call.arguments, progress);
+    let mut answer = house.call(&there.cleared, &tool, &there.sent, progress);
     let mut next = Instant::now();
     let mut untold: Option<Progress> = None;
     loop {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::{Answer, Asker, CallArguments, CallOnce, Engine};
 use crate::api::types::*;
 use crate::approval::{self, queue};
+use crate::config::Launch;
 use crate::conversation::call::{self, Call, Cleared, House, Reached};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
@@ -117,6 +118,10 @@ impl Engine {
         Ok(Empty {})
     }
 
+    pub(super) fn calls_in(&self, conversation: &str) -> bool {
+        self.calls.under_way().values().any(|under| under.conversation == conversation)
+    }
+
     pub(super) async fn stop_calls(&self, conversation: &str) {
         self.calls.stop(Stop::Person, |_, under| under.conversation == conversation).await;
     }
@@ -205,9 +210,11 @@ impl Engine {
     /// The running server, started if need be.
     async fn reached(&self, conversation: &str, cleared: &Cleared) -> std::result::Result<Reached, Failure> {
         let log = self.pool.logs().of(&cleared.server.id);
-        let resolved = prepare(&cleared.server, &cleared.folder, &log).await?;
-        self.pool.ensure(conversation, vec![wanted(cleared)], Effort::Call);
-        let settled = self.pool.settled(conversation, &cleared.server.id);
+        let wanted = wanted(cleared);
+        let resolved = prepare(&wanted.server, &wanted.cwd, &log).await?;
+        let key = self.pool_key(conversation, cleared);
+        self.pool.ensure(&key, vec![wanted], Effort::Call);
+        let settled = self.pool.settled(&key, &cleared.server.id);
         match tokio::time::timeout(limits::LISTING_TIMEOUT, settled).await {
             Ok(Health::Connected { tools, .. }) => Ok(Reached { tools, fingerprint: resolved.fingerprint, cwd: resolved.cwd }),
             Ok(Health::Failed { failure }) => Err(failure),
@@ -248,8 +255,14 @@ impl Engine {
     }
 }
 
-fn wanted(cleared: &Cleared) -> Wanted {
-    Wanted { server: cleared.server.clone(), cwd: cleared.folder.clone() }
+/// An instance that works in a workspace runs in its folder, in place of the entry's `cwd` (B28).
+pub(super) fn wanted(cleared: &Cleared) -> Wanted {
+    let mut server = cleared.server.clone();
+    let Some(folder) = &cleared.instance else { return Wanted { server, cwd: cleared.folder.clone() } };
+    if let Launch::Stdio(stdio) = &mut server.launch {
+        stdio.cwd = None;
+    }
+    Wanted { server, cwd: folder.clone() }
 }
 
 fn failed(message: String) -> Failure {
@@ -332,8 +345,10 @@ impl House for Conversation {
         arguments: &'a Arguments,
         progress: mpsc::Sender<wire::Progress>,
     ) -> BoxFuture<'a, std::result::Result<CallResult, CallError>> {
-        let never = std::future::pending();
-        Box::pin(self.engine.pool.call(&self.conversation, wanted(cleared), tool, arguments, Some(progress), never))
+        Box::pin(async move {
+            let (key, never) = (self.engine.pool_key(&self.conversation, cleared), std::future::pending());
+            self.engine.pool.call(&key, wanted(cleared), tool, arguments, Some(progress), never).await
+        })
     }
     fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
         Box::pin(async move {
@@ -383,8 +398,10 @@ impl House for CommandLine<'_> {
         arguments: &'a Arguments,
         progress: mpsc::Sender<wire::Progress>,
     ) -> BoxFuture<'a, std::result::Result<CallResult, CallError>> {
-        let never = std::future::pending();
-        Box::pin(self.engine.pool.call(NO_CONVERSATION, wanted(cleared), tool, arguments, Some(progress), never))
+        Box::pin(async move {
+            let (key, never) = (self.engine.pool_key(NO_CONVERSATION, cleared), std::future::pending());
+            self.engine.pool.call(&key, wanted(cleared), tool, arguments, Some(progress), never).await
+        })
     }
     fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
         Box::pin(async { self.asker.state(&entry.state) })

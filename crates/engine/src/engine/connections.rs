@@ -1,21 +1,24 @@
 //! Connections of conversations and tests of servers, as far as people see them: who is started when, and the badges.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Engine;
-use super::servers::{Admission, server_id, unavailable};
+use super::servers::{Admission, server_id, unavailable, works_in_a_workspace};
 use crate::api::types::*;
 use crate::config::{Server, ServerEntry, ServerId};
+use crate::conversation::call::Cleared;
 use crate::conversation::{self, shown};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
-use crate::mcp::pool::{Change, Effort, Eras, Wanted};
+use crate::mcp::pool::{Change, Effort, Eras};
 use crate::mcp::{Era, Health, probe};
 use crate::store::{ConversationRow, Store, new_id, now};
+
+type Schema = serde_json::Map<String, serde_json::Value>;
 
 /// What is known of servers beyond their entries.
 #[derive(Default)]
@@ -25,6 +28,8 @@ pub(super) struct Badges(Mutex<Known>);
 struct Known {
     /// By conversation and server id.
     connections: HashMap<(String, String), Line>,
+    /// By conversation: the pool's keys of further instances.
+    instances: HashMap<String, BTreeSet<String>>,
     /// By server id.
     tests: HashMap<String, Tested>,
 }
@@ -127,7 +132,10 @@ impl Engine {
             if let ServerEntry::Ready(server) = found.entry
                 && self.consent(&server).await? == Consent::Given
             {
-                wanted.push(Wanted { server, cwd: found.folder });
+                // Of several instances the first one; the others start with their first call.
+                let choice = if works_in_a_workspace(&server) { found.folders } else { vec![] };
+                let instance = choice.first().filter(|_| choice.len() > 1).cloned();
+                wanted.push(super::calls::wanted(&Cleared { server, folder: found.folder, instance, choice }));
             }
         }
         for one in &wanted {
@@ -153,23 +161,77 @@ impl Engine {
     /// Closes and starts again one conversation's connection.
     pub async fn server_reconnect(&self, p: ServerIn) -> Result<Empty> {
         let row = self.owned(&p.conversation).await?;
-        let cleared = self.cleared(Some(&row), &p.server).await?;
-        self.pool.close(&p.conversation, &cleared.server.id).await;
+        let mut cleared = self.cleared(Some(&row), &p.server).await?;
+        cleared.instance = cleared.choice.first().filter(|_| cleared.choice.len() > 1).cloned();
+        self.close_instances(&p.conversation, &cleared.server.id).await;
         self.begins(&p.conversation, &cleared.server);
-        self.pool.ensure(&p.conversation, vec![Wanted { server: cleared.server, cwd: cleared.folder }], Effort::Call);
+        self.pool.ensure(&p.conversation, vec![super::calls::wanted(&cleared)], Effort::Call);
         Ok(Empty {})
     }
 
     pub(super) async fn close_connection(&self, conversation: &str, server: &str) {
         if let Ok(id) = server_id(server) {
-            self.pool.close(conversation, &id).await;
+            self.close_instances(conversation, &id).await;
         }
         self.badges.known().connections.remove(&(conversation.to_owned(), server.to_owned()));
     }
 
+    /// Every instance of a server in one conversation.
+    async fn close_instances(&self, conversation: &str, server: &ServerId) {
+        for key in self.instances(conversation) {
+            self.pool.close(&key, server).await;
+        }
+    }
+
+    /// The pool's keys of a conversation: its own, and one for each folder that further instances were started in.
+    fn instances(&self, conversation: &str) -> Vec<String> {
+        let known = self.badges.known();
+        let further = known.instances.get(conversation).into_iter().flatten().cloned();
+        std::iter::once(conversation.to_owned()).chain(further).collect()
+    }
+
+    /// The pool's key for a call: further instances are connections of their own (B28).
+    pub(super) fn pool_key(&self, conversation: &str, cleared: &Cleared) -> String {
+        match &cleared.instance {
+            Some(folder) if cleared.choice.first() != Some(folder) => {
+                // No conversation's id has a space.
+                let key = format!("{conversation} {}", folder.display());
+                self.badges.known().instances.entry(conversation.to_owned()).or_default().insert(key.clone());
+                key
+            }
+            Some(_) | None => conversation.to_owned(),
+        }
+    }
+
     pub(super) async fn close_connections(&self, conversation: &str) {
-        self.pool.close_conversation(conversation).await;
+        for key in self.instances(conversation) {
+            self.pool.close_conversation(&key).await;
+        }
+        self.badges.known().instances.remove(conversation);
         self.badges.known().connections.retain(|(owner, _), _| owner != conversation);
+    }
+
+    /// Ends a conversation's connections to servers that are in none of its files any more.
+    pub(super) async fn close_dangling(&self, conversation: &str) -> Result<()> {
+        let servers: Vec<String> = {
+            let known = self.badges.known();
+            known.connections.keys().filter(|(owner, _)| owner == conversation).map(|(_, server)| server.clone()).collect()
+        };
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let Some(row) = self.store.conversation(conversation).await? else { return Ok(()) };
+        for server in servers {
+            let gone = match self.find(Some(&row), &server_id(&server)?).await {
+                Ok(_) => false,
+                // A file that cannot be read just now says nothing about its servers.
+                Err(e) => e.code == ErrorCode::NotFound,
+            };
+            if gone {
+                self.close_connection(conversation, &server).await;
+            }
+        }
+        Ok(())
     }
 
     /// Ends every conversation's connection to a server whose entry a person removed.
@@ -325,7 +387,8 @@ impl Engine {
     }
 
     pub async fn tools_get(&self, p: ToolGet) -> Result<ToolDetail> {
-        let (id, tool) = self.tool(&p.conversation, &p.server, &p.tool).await?;
+        let (id, mut tool) = self.tool(&p.conversation, &p.server, &p.tool).await?;
+        tool.input_schema = self.offered_schema(&p.conversation, &id, tool.input_schema).await?;
         Ok(ToolDetail {
             tool: ToolRef { server: p.server, server_name: crate::text::display_line(&id.name), tool: shown::tool(&tool) },
             input_schema: serde_json::Value::Object(tool.input_schema),
@@ -348,14 +411,28 @@ impl Engine {
             Ok(arguments) => arguments,
             Err(found) => return Ok(ProblemsReply { problems: vec![problem(found)] }),
         };
-        let (_, tool) = self.tool(&p.conversation, &p.server, &p.tool).await?;
-        let checked = tokio::task::spawn_blocking(move || check(&tool.input_schema, &arguments)).await;
+        let (id, tool) = self.tool(&p.conversation, &p.server, &p.tool).await?;
+        let schema = self.offered_schema(&p.conversation, &id, tool.input_schema).await?;
+        let checked = tokio::task::spawn_blocking(move || check(&schema, &arguments)).await;
         let problems = match checked {
             Ok(Check::Checked(problems)) => problems.into_iter().map(problem).collect(),
             // The server checks its arguments itself.
             Ok(Check::Skipped(_)) | Err(_) => vec![],
         };
         Ok(ProblemsReply { problems })
+    }
+
+    /// The schema as it is offered: with the `workspace` parameter where the server has instances to choose from (B28).
+    async fn offered_schema(&self, conversation: &str, id: &ServerId, schema: Schema) -> Result<Schema> {
+        let row = self.store.conversation(conversation).await?.ok_or_else(super::conversations::no_conversation)?;
+        let Ok(found) = self.find(Some(&row), id).await else { return Ok(schema) };
+        let ServerEntry::Ready(server) = &found.entry else { return Ok(schema) };
+        if found.folders.len() < 2 || !works_in_a_workspace(server) {
+            return Ok(schema);
+        }
+        let folders: Vec<String> =
+            found.folders.iter().map(|folder| crate::text::display_line(&folder.to_string_lossy())).collect();
+        Ok(crate::tools::workspace::with_parameter(&schema, &folders).unwrap_or(schema))
     }
 
     async fn tool(&self, conversation: &str, server: &str, tool: &str) -> Result<(ServerId, crate::tools::Tool)> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::Engine;
 use crate::api::types::*;
@@ -38,10 +39,12 @@ impl Engine {
         if !self.store.remove_workspace(&p.id).await? {
             return Err(Error::not_found("There is no such workspace any more."));
         }
+        self.publish_lists().await?;
+        self.follow().await;
         for conversation in &using {
+            self.close_dangling(conversation).await?;
             self.publish_conversation(conversation).await?;
         }
-        self.publish_lists().await?;
         Ok(Empty {})
     }
 
@@ -86,6 +89,7 @@ impl Engine {
         self.stop_calls(&p.id).await;
         self.close_connections(&p.id).await;
         self.store.delete_conversation(&p.id).await?;
+        self.mine().remove(&p.id);
         if row.temporary {
             let scratch = self.scratch(&p.id);
             if let Err(e) = tokio::fs::remove_dir_all(&scratch).await
@@ -105,6 +109,7 @@ impl Engine {
         self.store.set_conversation_workspaces(&p.id, p.workspaces).await?;
         self.publish_lists().await?;
         self.follow().await;
+        self.close_dangling(&p.id).await?;
         self.publish_conversation(&p.id).await?;
         Ok(Empty {})
     }
@@ -171,7 +176,9 @@ impl Engine {
     pub(super) async fn owned(&self, id: &str) -> Result<ConversationRow> {
         let row = self.store.conversation(id).await?.ok_or_else(no_conversation)?;
         match self.store.take(id).await? {
-            Lease::Ours => {}
+            Lease::Ours => {
+                self.mine().insert(id.to_owned(), Instant::now());
+            }
             Lease::Taken => self.end_leftovers(id).await?,
             Lease::Held(holder) => {
                 return Err(Error::new(

@@ -82,6 +82,7 @@ impl Engine {
     /// Every conversation a window looks at, its files read again.
     pub(super) async fn publish_open(&self) -> Result<()> {
         for id in self.open_ones().await {
+            self.close_dangling(&id).await?;
             self.publish_conversation(&id).await?;
         }
         Ok(())

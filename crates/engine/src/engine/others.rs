@@ -1,7 +1,8 @@
 //! Other processes on the same data folder: what they write shows here too, and nothing is lost (B41).
 
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::Engine;
 use crate::api::types::{CallState, Entry, EntryBody, Event};
@@ -11,6 +12,8 @@ use crate::store::{Lease, now};
 
 /// How often to look whether another process wrote. Looking is one read of one number.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long a conversation stays with this process after it was changed without being opened. Longer than any change takes.
+const KEPT: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// `seen`: what [`crate::store::Store::changed_by_others`] said before the state was read that windows start from.
@@ -21,6 +24,7 @@ impl Engine {
             loop {
                 tokio::time::sleep(LOOK).await;
                 let Some(engine) = engine.upgrade() else { return };
+                engine.give_back_idle().await;
                 let Ok(now) = engine.store.changed_by_others().await else { continue };
                 // A process that was killed writes nothing, but its conversations are free.
                 let holds = engine.store.held_by_others().await.unwrap_or_default();
@@ -47,8 +51,28 @@ impl Engine {
         Ok(())
     }
 
+    pub(super) fn mine(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
+        self.mine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A conversation that was changed from a list, and that nobody looks at or calls in, is free for other processes again.
+    async fn give_back_idle(&self) {
+        let open = self.open_ones().await;
+        let idle: Vec<String> = {
+            let mine = self.mine();
+            let idle = mine.iter().filter(|(id, used)| used.elapsed() > KEPT && !open.contains(id) && !self.calls_in(id));
+            idle.map(|(id, _)| id.clone()).collect()
+        };
+        for conversation in idle {
+            self.mine().remove(&conversation);
+            if let Err(e) = self.store.give_back(&conversation).await {
+                tracing::warn!("a conversation could not be given back: {e}");
+            }
+        }
+    }
+
     pub(super) fn is_mine(&self, conversation: &str) -> bool {
-        self.mine.lock().unwrap_or_else(PoisonError::into_inner).contains(conversation)
+        self.mine().contains_key(conversation)
     }
 
     /// What processes that died left behind: servers that still run, and calls that say they are under way (B35, B41).
@@ -58,7 +82,7 @@ impl Engine {
         for conversation in self.store.counts().await?.into_keys() {
             if self.store.take(&conversation).await? == Lease::Taken {
                 self.end_leftovers(&conversation).await?;
-                self.mine.lock().unwrap_or_else(PoisonError::into_inner).remove(&conversation);
+                self.mine().remove(&conversation);
                 self.store.give_back(&conversation).await?;
             }
         }
@@ -82,7 +106,7 @@ impl Engine {
             call.ended_at = Some(now());
             self.put_entry(conversation, &entry).await?;
         }
-        self.mine.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.to_owned());
+        self.mine().insert(conversation.to_owned(), Instant::now());
         self.publish_lists().await
     }
 

@@ -15,7 +15,12 @@ pub(super) struct Published {
     settings: Option<Settings>,
     /// Of open conversations.
     open: BTreeMap<String, Open>,
+    /// Counts openings.
+    openings: u64,
 }
+
+/// Conversations that are kept up to date side by side. Opening one more lets go of the one that was opened longest ago.
+const OPEN: usize = 32;
 
 struct Open {
     level: Level,
@@ -23,6 +28,8 @@ struct Open {
     servers: Servers,
     /// Entries of another process that changed after this one are news.
     revision: u64,
+    /// Greater than that of those opened before.
+    opening: u64,
 }
 
 impl Engine {
@@ -74,6 +81,16 @@ impl Engine {
         let Some(mut now) = self.look(id).await? else { return Ok(None) };
         now.seq = seq;
         self.tell(&mut told, &now, Some(revision));
+        told.openings += 1;
+        let opening = told.openings;
+        if let Some(open) = told.open.get_mut(id) {
+            open.opening = opening;
+        }
+        if told.open.len() > OPEN
+            && let Some(oldest) = told.open.iter().min_by_key(|(_, open)| open.opening).map(|(id, _)| id.clone())
+        {
+            told.open.remove(&oldest);
+        }
         Ok(Some(now))
     }
 
@@ -90,8 +107,14 @@ impl Engine {
 
     fn tell(&self, told: &mut Published, now: &Conversation, revision: Option<u64>) {
         let conversation = now.summary.id.clone();
-        let revision = told.open.get(&conversation).map(|open| open.revision).or(revision).unwrap_or_default();
-        let new = Open { level: now.level, discovery: now.discovery, servers: now.servers.clone(), revision };
+        let known = told.open.get(&conversation);
+        let new = Open {
+            level: now.level,
+            discovery: now.discovery,
+            servers: now.servers.clone(),
+            revision: known.map(|open| open.revision).or(revision).unwrap_or_default(),
+            opening: known.map_or(0, |open| open.opening),
+        };
         let Some(old) = told.open.insert(conversation.clone(), new) else { return };
         if (old.level, old.discovery) != (now.level, now.discovery) {
             self.events.send(Event::ConversationChanged { id: conversation.clone(), level: now.level, discovery: now.discovery });

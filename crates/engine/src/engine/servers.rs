@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Engine;
 use crate::api::types::*;
-use crate::config::{self, FileState, Level, Scope, Server, ServerEntry, ServerId};
+use crate::config::{self, FileState, Launch, Level, Scope, Server, ServerEntry, ServerId};
 use crate::conversation;
 use crate::conversation::call::Cleared;
 use crate::error::{Error, ErrorCode, Result};
@@ -16,6 +16,8 @@ pub(super) struct Found {
     pub entry: ServerEntry,
     /// Where it starts when its entry says nothing.
     pub folder: PathBuf,
+    /// The conversation's workspaces on this computer, in order.
+    pub folders: Vec<PathBuf>,
 }
 
 /// Whether a person's wish to start a server may be followed.
@@ -82,6 +84,11 @@ pub(super) fn unavailable(entry: &config::Unavailable) -> Error {
     Error::failed(format!("{name} is unavailable: {}", crate::text::display(&entry.reasons.join(" "))))
 }
 
+/// `"workspace": true`, which only the global file can say.
+pub(super) fn works_in_a_workspace(server: &Server) -> bool {
+    matches!(&server.launch, Launch::Stdio(stdio) if stdio.workspace)
+}
+
 /// It may not start before a person saw what would start.
 pub(super) fn needs_consent(server: &Server) -> Error {
     let name = crate::text::display_line(&server.id.name);
@@ -106,7 +113,10 @@ impl Engine {
         match found.entry {
             ServerEntry::Unavailable(entry) => Err(unavailable(&entry)),
             ServerEntry::Ready(server) => match self.consent(&server).await? {
-                Consent::Given => Ok(Cleared { server, folder: found.folder }),
+                Consent::Given => {
+                    let choice = if works_in_a_workspace(&server) { found.folders } else { vec![] };
+                    Ok(Cleared { server, folder: found.folder, instance: None, choice })
+                }
                 Consent::Needed | Consent::Changed => Err(needs_consent(&server)),
             },
         }
@@ -155,7 +165,7 @@ impl Engine {
             }
             if let Some(entry) = listing.servers.get(&id.name) {
                 let folder = conversation::folder(&level.scope, &folders, scratch.as_deref(), self.machine.home());
-                return Ok(Found { entry: entry.clone(), level, folder });
+                return Ok(Found { entry: entry.clone(), level, folder, folders });
             }
         }
         Err(dangling(id))

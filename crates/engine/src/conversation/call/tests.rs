@@ -93,7 +93,7 @@ fn cleared(digest: &str) -> Cleared {
         digest: digest.into(),
         canonical: String::new(),
     };
-    Cleared { server, folder: "/w".into() }
+    Cleared { server, folder: "/w".into(), instance: None, choice: vec![] }
 }
 
 fn next<T: Clone>(queue: &Mutex<VecDeque<T>>) -> T {
