@@ -336,6 +336,23 @@ test("a tool is picked by letters, its arguments start from the schema, and what
   expect(asked("conversation.set_draft").at(-1)).toEqual({ id: "c1", draft: JSON.stringify({ server: "sample", tool: "add", arguments: '{"a": 1, "b": 2}' }) });
 });
 
+test("arrow keys go from row to row and stay in their column", async () => {
+  await open({ ...one, servers: ["a", "b", "c"].map((name) => ({ name, consent: "given" as const, ...(name === "b" ? { available: false } : {}) })), ticked: [] });
+  key(",", { ctrlKey: true });
+  await pass(50);
+  find("input", "Use a in this conversation").focus();
+  key("ArrowDown");
+  // b cannot be ticked, so there is nothing to stop at.
+  expect(nameOf(document.activeElement!)).toBe("Use c in this conversation");
+  key("ArrowUp");
+  expect(nameOf(document.activeElement!)).toBe("Use a in this conversation");
+  button(/^a: /).focus();
+  key("ArrowDown");
+  expect(nameOf(document.activeElement!)).toBe("b: Unavailable. Details");
+  key("End");
+  expect(nameOf(document.activeElement!)).toBe("c: Not tested. Details");
+});
+
 test("B20b: looking at a conversation starts nothing", async () => {
   await open({ ...one, conversations: [{ id: "c1", title: "First" }, { id: "c2", title: "Second", updated_at: 1 }] });
   button(/^Second/).click();
