@@ -415,3 +415,41 @@ async fn row_39_two_conversations_never_share_a_server() {
     assert_ne!(first, second);
     assert_eq!(c.sent("started"), 2);
 }
+
+/// Row 7: long arguments reach the card whole, and the server to the byte; too long ones are refused before anything shows.
+#[tokio::test]
+async fn row_7_long_arguments_are_shown_and_sent_whole() {
+    let mut c = Calling::new(&[]).await;
+    let long = format!("{{\"a\": \"{}\u{1}end\"}}", "x".repeat(200 * 1024)).replace('\u{1}', "\\u0001");
+    let entry = c.start("exact", &long).await;
+    let card = c.waiting(&entry).await;
+    assert_eq!(c.cards().await[0].arguments, long);
+    c.answer(&card, true).await;
+    // The tool answers with what it was sent, which is more than a result may have.
+    let CallState::Failed { message, .. } = c.ended(&entry).await.state else { panic!() };
+    assert!(message.contains("65536"), "{message}");
+    let error =
+        c.window.rpc("call.start", c.params("echo", &format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20)))).await.unwrap_err();
+    assert!(error.message.contains("2097152"), "{}", error.message);
+}
+
+/// Several cards at once, in the order they came; each answer is its own.
+#[tokio::test]
+async fn b34_several_cards_wait_side_by_side() {
+    let mut c = Calling::new(&[]).await;
+    let mut entries = vec![];
+    for n in 0..5 {
+        let entry = c.start("echo", &format!("{{\"n\":{n}}}")).await;
+        entries.push((entry.clone(), c.waiting(&entry).await));
+    }
+    let shown: Vec<String> = c.cards().await.into_iter().map(|card| card.arguments).collect();
+    assert_eq!(shown, (0..5).map(|n| format!("{{\"n\":{n}}}")).collect::<Vec<_>>());
+    let counts = c.window.ok("snapshot", json!({})).await["conversations"][0].clone();
+    assert_eq!((&counts["waiting_cards"], &counts["running_calls"]), (&json!(5), &json!(0)));
+    let (third, card) = entries[2].clone();
+    assert!(c.answer(&card, true).await);
+    assert_eq!(text(&c.ended(&third).await.state), "{\"n\":2}");
+    let left: Vec<String> = c.cards().await.into_iter().map(|card| card.entry).collect();
+    assert_eq!(left, [0, 1, 3, 4].map(|n: usize| entries[n].0.clone()));
+    assert_eq!(c.sent("request tools/call"), 1);
+}
