@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { clearMocks, mockIPC } from "@tauri-apps/api/mocks";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { tauriHost } from "./tauri";
 
 afterEach(clearMocks);
@@ -28,4 +28,26 @@ test("a failure keeps its code and words; anything else is a failure too", async
   const host = tauriHost();
   await expect(host.request("snapshot", {})).rejects.toMatchObject({ code: "read_only", message: "Held." });
   await expect(host.request("tools.list", { id: "a" })).rejects.toMatchObject({ code: "failed", message: "odd" });
+});
+
+test("events come through the channel that was handed over; a refused start is tried again", async () => {
+  vi.useFakeTimers();
+  try {
+    let channel: { onmessage: (e: unknown) => void } | undefined;
+    let times = 0;
+    mockIPC((command, payload) => {
+      if (command !== "subscribe") return;
+      if (times++ === 0) throw new Error("not yet");
+      channel = (payload as { channel: typeof channel }).channel;
+    });
+    const seen: unknown[] = [];
+    const stop = tauriHost().subscribe({ envelope: (e) => seen.push(e), link: (l) => seen.push(l) });
+    await vi.advanceTimersByTimeAsync(1000);
+    channel!.onmessage({ kind: "resync" });
+    stop();
+    channel!.onmessage({ kind: "resync" });
+    expect(seen).toEqual(["connecting", "lost", "live", { kind: "resync" }]);
+  } finally {
+    vi.useRealTimers();
+  }
 });

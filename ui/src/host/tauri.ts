@@ -19,13 +19,23 @@ export function tauriHost(): Host {
       channel.onmessage = (envelope) => {
         if (!ended) subscriber.envelope(envelope);
       };
+      // The engine may still be opening its database when the page is there.
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const begin = () => {
+        invoke("subscribe", { channel }).then(
+          () => !ended && subscriber.link("live"),
+          () => {
+            if (ended) return;
+            subscriber.link("lost");
+            timer = setTimeout(begin, 1000);
+          },
+        );
+      };
       subscriber.link("connecting");
-      invoke("subscribe", { channel }).then(
-        () => !ended && subscriber.link("live"),
-        () => !ended && subscriber.link("lost"),
-      );
+      begin();
       return () => {
         ended = true;
+        clearTimeout(timer);
       };
     },
   };

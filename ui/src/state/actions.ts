@@ -234,9 +234,26 @@ export class Actions {
   async copy(text: string, what: string = words.copied): Promise<void> {
     try {
       await navigator.clipboard.writeText(text);
-      this.view.toast("plain", what);
     } catch {
-      this.view.toast("bad", words.copyFailed);
+      // A window whose engine has no clipboard interface still has the old way.
+      if (!copyByHand(text)) {
+        this.view.toast("bad", words.copyFailed);
+        return;
+      }
     }
+    this.view.toast("plain", what);
   }
+}
+
+function copyByHand(text: string): boolean {
+  const before = document.activeElement;
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "sr";
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  return done;
 }

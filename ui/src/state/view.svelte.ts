@@ -104,6 +104,13 @@ export class View {
     this.reviews = next;
   }
 
+  /** Puts away what belongs to the conversation that was open. */
+  forget(): void {
+    this.reviews = new Map();
+    this.detail = null;
+    this.adding = null;
+  }
+
   /** Remembers where the keyboard was, before a jump to a card. */
   remember(): void {
     const now = document.activeElement;
