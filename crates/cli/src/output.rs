@@ -33,7 +33,7 @@ impl Stop {
     pub fn end(&self, format: Format) -> ExitCode {
         note(&self.to_string());
         if format == Format::Json {
-            print_json(&json!({ "error": display(&self.to_string()) }));
+            print_json(&json!({ "ok": false, "error": display(&self.to_string()) }));
         }
         match self {
             Self::Usage(_) => ExitCode::from(2),

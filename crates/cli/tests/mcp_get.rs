@@ -95,7 +95,7 @@ fn an_unknown_name_says_what_there_is() {
     let home = home();
     let ran = home.run(&["mcp", "get", "fles"]);
     let message = "No server \"fles\" is declared. These are: files, bad.";
-    assert_eq!((ran.code, ran.json(), ran.err.as_str()), (1, json!({ "error": message }), &*format!("{message}\n")));
+    assert_eq!((ran.code, ran.json(), ran.err.as_str()), (1, json!({ "ok": false, "error": message }), &*format!("{message}\n")));
     home.write(".mework/mcp.json", "{");
     let ran = home.run(&["mcp", "get", "files", "-o", "text"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));

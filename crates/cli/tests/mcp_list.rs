@@ -138,7 +138,10 @@ fn wrong_usage_is_exit_code_2() {
     }
     // With -o json there is a document all the same.
     let ran = home.run(&["mcp", "list", "-o", "json", "-w", "/no/such/folder"]);
-    assert_eq!((ran.code, ran.json()), (2, json!({ "error": "The workspace /no/such/folder is not an existing folder." })));
+    assert_eq!(
+        (ran.code, ran.json()),
+        (2, json!({ "ok": false, "error": "The workspace /no/such/folder is not an existing folder." }))
+    );
 }
 
 /// What strace would show: no program is started and no connection is made by listing (row 2).
@@ -182,4 +185,21 @@ fn help_shows_an_example_and_the_version_is_this_ones() {
     // Without a display there is no window to open: the same help.
     assert_eq!(home.run(&[]).out, help.out);
     assert_eq!(home.run(&["--version"]).out, format!("mework {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// Colour is for terminals, and for those who did not refuse it.
+#[cfg(unix)]
+#[test]
+fn no_color_is_respected() {
+    let home = mixed();
+    let shown = |no_color: &str| {
+        let mut command = home.command(&["mcp", "list"]);
+        command.env("TERM", "xterm").env("NO_COLOR", no_color);
+        harness::Typist::of(&home, command, true).ends().err
+    };
+    assert!(shown("").contains("\u{1b}[31munavailable\u{1b}[0m"));
+    let plain = shown("1");
+    assert!(!plain.contains('\u{1b}') && plain.contains("unavailable"), "{plain}");
+    // No terminal, no colour.
+    assert!(!home.run(&["mcp", "list"]).out.contains('\u{1b}'));
 }

@@ -144,7 +144,9 @@ fn shown(card: &Card, always: Option<&str>, style: Style) -> String {
 
 /// JSON over several lines where that is the same JSON, with what would act on a terminal made visible.
 fn readable(arguments: &str) -> String {
-    let pretty = serde_json::from_str::<Value>(arguments).ok().filter(|value| value.to_string() == arguments);
+    let pretty = serde_json::from_str::<Value>(arguments)
+        .ok()
+        .filter(|value| serde_json::to_string(value).is_ok_and(|text| text == arguments));
     display(&pretty.map_or_else(|| arguments.to_owned(), |value| format!("{value:#}")))
 }
 
