@@ -1,9 +1,11 @@
 //! Calls and cards: a conversation's calls run side by side, each on a task of its own, to their end or until stopped.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
@@ -97,9 +99,10 @@ impl Engine {
         let id = call.id.clone();
         let engine = self.clone();
         tokio::spawn(async move {
+            let road = AssertUnwindSafe(call::travel(&house, &call, cleared, &mut entry)).catch_unwind();
             let ended = tokio::select! {
                 biased;
-                state = call::travel(&house, &call, cleared, &mut entry) => Ok(state),
+                state = road => Ok(state.unwrap_or_else(|_| broke_off())),
                 why = asked_to_stop(&mut stopped) => Err(why),
             };
             // A road that was left is dropped by now: its card is down, or its server was told.
@@ -191,6 +194,15 @@ async fn asked_to_stop(stop: &mut watch::Receiver<Option<Stop>>) -> Stop {
         Some(why) => why,
         // The engine forgot the call: nobody can stop it any more.
         None => std::future::pending().await,
+    }
+}
+
+/// A fault of ours must not leave an entry that runs for ever.
+fn broke_off() -> CallState {
+    CallState::Failed {
+        message: "Mework made a mistake here, and the call broke off. Whether the server finished it is not known.".into(),
+        stderr: vec![],
+        elapsed_ms: None,
     }
 }
 
