@@ -156,6 +156,10 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             self.read.consume(used);
 
             let kind = kind(&self.line);
+            if kind == Kind::Blank && !BOM.starts_with(&self.line) {
+                // White space before a message means nothing, however much of it comes.
+                self.line.clear();
+            }
             match kind {
                 Kind::Message if self.length > limits::STDIO_MESSAGE_BYTES => return Err(Ended::TooLong),
                 Kind::Noise | Kind::Blank if self.length > limits::STDOUT_NOISE_BYTES => {
