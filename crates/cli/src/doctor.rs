@@ -93,7 +93,8 @@ async fn examine(args: &args::Doctor) -> Result<Vec<Line>, Stop> {
                     FileState::Read { .. } => {
                         let usable = listing.servers.values().filter(|entry| matches!(entry, ServerEntry::Ready(_))).count();
                         let all = listing.servers.len();
-                        line(Finding::Fine, &file, format!("{all} servers declared, {usable} usable."));
+                        let servers = if all == 1 { "server" } else { "servers" };
+                        line(Finding::Fine, &file, format!("{all} {servers} declared, {usable} usable."));
                     }
                 }
                 for entry in listing.servers.values() {
@@ -109,6 +110,7 @@ async fn examine(args: &args::Doctor) -> Result<Vec<Line>, Stop> {
     }
     let message = match left {
         0 => "None.".to_owned(),
+        1 => "One process that an earlier Mework left running was ended.".into(),
         left => format!("{left} processes that an earlier Mework left running were ended."),
     };
     line(Finding::Fine, "leftovers", message);

@@ -331,7 +331,7 @@ async fn slow(arguments: &Arguments, context: &RequestContext<RoleServer>) -> An
             let _ = context.peer.notify_progress(progress).await;
         }
     }
-    Ok(CallToolResult::success(vec![ContentBlock::text(format!("Done: {steps} steps in {seconds} seconds."))]))
+    Ok(CallToolResult::success(vec![ContentBlock::text(format!("Done: {steps} of {steps} steps in {seconds} s."))]))
 }
 
 fn big_result(arguments: &Arguments) -> Answer {

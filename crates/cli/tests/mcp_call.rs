@@ -100,14 +100,14 @@ fn a_failed_call_is_exit_code_1_with_its_result() {
     let home = agreed("call-fails");
     // The tool's own error comes with its content.
     let ran = home.run(&["mcp", "call", "sample", "slow", "--yes", "--args", r#"{"seconds": 0, "steps": 1}"#]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, "Done: 1 steps in 0 seconds.\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Done: 1 of 1 steps in 0 s.\n"));
 }
 
 #[test]
 fn progress_goes_to_stderr_and_the_result_to_stdout() {
     let home = agreed("call-progress");
     let ran = home.run(&["mcp", "call", "sample", "slow", "seconds=0.3", "steps=2", "--yes"]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, "Done: 2 steps in 0.3 seconds.\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Done: 2 of 2 steps in 0.3 s.\n"));
     assert!(ran.err.contains("1 of 2: Step 1 of 2\n"), "{}", ran.err);
 }
 

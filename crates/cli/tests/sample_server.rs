@@ -109,7 +109,7 @@ fn reports_progress_and_obeys_a_cancellation() {
             json!({"progressToken": 1, "progress": step as f64, "total": 2.0, "message": format!("Step {step} of 2")})
         );
     }
-    assert_eq!(server.receive()["result"]["content"][0]["text"], "Done: 2 steps in 0.02 seconds.");
+    assert_eq!(server.receive()["result"]["content"][0]["text"], "Done: 2 of 2 steps in 0.02 s.");
 
     // Five minutes, cancelled at once: the next answer that comes is the next call's.
     server.send(slow(2, 300.0));
