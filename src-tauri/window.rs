@@ -2,8 +2,8 @@
 //! run are ended with it (B43, security row 8).
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use mework_engine::api::types::{ConversationSummary, Empty, Envelope, Event};
 use mework_engine::engine::Engine;
@@ -55,10 +55,9 @@ pub fn remembered_place(data: &Path) -> TauriPlugin<Wry> {
         .build()
 }
 
-/// What the title and the closing depend on.
+/// What closing depends on.
 #[derive(Default)]
 struct Activity {
-    waiting: AtomicUsize,
     running: AtomicUsize,
     /// The question stands on the screen.
     asking: AtomicBool,
@@ -90,12 +89,16 @@ pub fn open(app: &App, data: &Path, engine: Arc<Engine>) -> tauri::Result<()> {
             NewWindowResponse::Deny
         })
         .on_download(|_, _| false)
+        // The page counts waiting cards in its title, in a browser too.
+        .on_document_title_changed(|window, title| {
+            let _ = window.set_title(&title);
+        })
         .initialization_script(zoom::KEYS)
         .build()?;
 
     app.state::<zoom::Zoom>().apply(&window);
     let activity = Arc::new(Activity::default());
-    tauri::async_runtime::spawn(follow(engine, window.clone(), activity.clone()));
+    tauri::async_runtime::spawn(follow(engine, activity.clone()));
     let closing = window.clone();
     window.on_window_event(move |event| {
         if let WindowEvent::CloseRequested { api, .. } = event
@@ -139,59 +142,25 @@ fn may_close(window: &WebviewWindow, activity: &Arc<Activity>) -> bool {
     false
 }
 
-/// Keeps the title and the count of running calls current.
-async fn follow(engine: Arc<Engine>, window: WebviewWindow, activity: Arc<Activity>) {
-    let title = Mutex::new(String::new());
-    let apply = |waiting: Option<usize>, conversations: Option<&[ConversationSummary]>| {
-        if let Some(waiting) = waiting {
-            activity.waiting.store(waiting, Ordering::SeqCst);
-        }
-        if let Some(conversations) = conversations {
-            let running = conversations.iter().map(|c| c.running_calls as usize).sum();
-            activity.running.store(running, Ordering::SeqCst);
-        }
-        let now = title_for(activity.waiting.load(Ordering::SeqCst));
-        let mut shown = title.lock().unwrap_or_else(PoisonError::into_inner);
-        if *shown != now {
-            // The window may be closing.
-            let _ = window.set_title(&now);
-            *shown = now;
-        }
+/// Keeps the count of running calls current.
+async fn follow(engine: Arc<Engine>, activity: Arc<Activity>) {
+    let count = |conversations: &[ConversationSummary]| {
+        activity.running.store(conversations.iter().map(|c| c.running_calls as usize).sum(), Ordering::SeqCst);
     };
-
     let mut events = engine.subscribe();
     let mut stale = true;
     loop {
         if stale && let Ok(snapshot) = engine.snapshot(Empty {}).await {
-            apply(Some(snapshot.cards.len()), Some(&snapshot.conversations));
+            count(&snapshot.conversations);
         }
-        match events.next().await {
-            Some(Envelope::Event { event: Event::Cards { cards }, .. }) => apply(Some(cards.len()), None),
-            Some(Envelope::Event { event: Event::Conversations { conversations }, .. }) => apply(None, Some(&conversations)),
-            Some(Envelope::Event { .. }) => {}
-            Some(Envelope::Resync) => {
-                stale = true;
-                continue;
+        stale = match events.next().await {
+            Some(Envelope::Event { event: Event::Conversations { conversations }, .. }) => {
+                count(&conversations);
+                false
             }
+            Some(Envelope::Event { .. }) => false,
+            Some(Envelope::Resync) => true,
             None => return,
-        }
-        stale = false;
-    }
-}
-
-fn title_for(waiting: usize) -> String {
-    match waiting {
-        0 => "Mework".into(),
-        n => format!("({n}) Mework"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_title_counts_waiting_cards() {
-        assert_eq!([title_for(0), title_for(1), title_for(12)], ["Mework", "(1) Mework", "(12) Mework"]);
+        };
     }
 }

@@ -55,6 +55,23 @@ impl Desktop {
         environment
     }
 
+    /// Titles of the windows on this display, as a taskbar shows them.
+    pub fn window_titles(&self) -> Vec<String> {
+        let ask = |arguments: &[&str]| {
+            let output =
+                command("xprop").args(["-display", &self.display]).args(arguments).output().expect("xprop; run `make setup`");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let tree =
+            command("xwininfo").args(["-display", &self.display, "-root", "-tree"]).output().expect("xwininfo; run `make setup`");
+        String::from_utf8_lossy(&tree.stdout)
+            .lines()
+            .filter_map(|line| line.split_whitespace().next().filter(|word| word.starts_with("0x")))
+            .filter(|id| ask(&["-id", id, "WM_STATE", "_NET_WM_WINDOW_TYPE"]).contains("_NET_WM_WINDOW_TYPE_NORMAL"))
+            .filter_map(|id| Some(ask(&["-id", id, "_NET_WM_NAME"]).split('"').nth(1)?.to_owned()))
+            .collect()
+    }
+
     /// The program started the way a person starts it, not driven.
     pub fn start(&self, home: &Home) -> Running {
         Running::start(
@@ -136,9 +153,9 @@ pub struct Window {
 }
 
 /// Finds visible elements by role and accessible name, near enough to what a screen reader does: `aria-label`, `label`
-/// elements, text, `title`, `placeholder`. Text is compared with white space folded; `*` at the end means "starts with".
+/// elements, text, `title`, `placeholder`. Text is compared with white space folded; `*` at an end stands for anything.
 const FIND: &str = r#"
-const [role, wanted, within] = arguments;
+const [role, wanted, within, usable] = arguments;
 const fold = (t) => (t ?? '').replace(/\s+/g, ' ').trim();
 const implicit = { BUTTON: 'button', A: 'link', TEXTAREA: 'textbox', SELECT: 'combobox', H1: 'heading', H2: 'heading', H3: 'heading', DIALOG: 'dialog', NAV: 'navigation', SUMMARY: 'button', LI: 'listitem', ARTICLE: 'article' };
 const roleOf = (e) => e.getAttribute('role') ?? (e.tagName === 'INPUT' ? ({ checkbox: 'checkbox', radio: 'radio', search: 'searchbox' }[e.type] ?? 'textbox') : implicit[e.tagName]);
@@ -150,13 +167,14 @@ const nameOf = (e) => {
   if (e.labels?.length) return fold([...e.labels].map((l) => l.innerText).join(' '));
   return fold(e.innerText) || fold(e.title) || fold(e.placeholder);
 };
-const matches = (name) => wanted.endsWith('*') ? name.startsWith(fold(wanted.slice(0, -1))) : name === fold(wanted);
+const matches = (name) => wanted.startsWith("*") ? name.endsWith(fold(wanted.slice(1))) : wanted.endsWith('*') ? name.startsWith(fold(wanted.slice(0, -1))) : name === fold(wanted);
 const root = within ?? document;
 for (const e of root.querySelectorAll('*')) {
   if (roleOf(e) !== role || !matches(nameOf(e))) continue;
   const box = e.getBoundingClientRect();
   const style = getComputedStyle(e);
   if (style.visibility === 'hidden' || style.display === 'none' || (box.width === 0 && box.height === 0)) continue;
+  if (usable && (e.disabled || e.getAttribute('aria-disabled') === 'true')) continue;
   return e;
 }
 return null;
@@ -169,17 +187,23 @@ impl Window {
     }
 
     pub async fn find_in(&self, within: Option<&Element>, role: &str, name: &str) -> Element {
+        self.look_for(within, role, name, false).await
+    }
+
+    async fn look_for(&self, within: Option<&Element>, role: &str, name: &str, usable: bool) -> Element {
         let within = within.map_or(Value::Null, |e| serde_json::to_value(e).expect("an element"));
         let until = Instant::now() + PATIENCE;
         loop {
-            if let Ok(found) = self.client.execute(FIND, vec![role.into(), name.into(), within.clone()]).await
+            let asked = vec![role.into(), name.into(), within.clone(), usable.into()];
+            if let Ok(found) = self.client.execute(FIND, asked).await
                 && !found.is_null()
             {
                 let reference = found.as_object().and_then(|o| o.values().next()).and_then(Value::as_str).expect("an element");
                 return Element::from_element_id(self.client.clone(), reference.to_owned().into());
             }
             if Instant::now() > until {
-                self.give_up(&format!("there is no {role} named {name:?}")).await;
+                let usable = if usable { " that may be pressed" } else { "" };
+                self.give_up(&format!("there is no {role} named {name:?}{usable}")).await;
             }
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
@@ -189,11 +213,12 @@ impl Window {
         self.click("button", button).await;
     }
 
+    /// Clicks as soon as it may be: not while it is disabled or, like a new card's buttons, at rest.
     pub async fn click(&self, role: &str, name: &str) {
         let until = Instant::now() + PATIENCE;
         loop {
             // The page may draw itself anew between finding and clicking.
-            match self.find(role, name).await.click().await {
+            match self.look_for(None, role, name, true).await.click().await {
                 Ok(()) => return,
                 Err(problem) if Instant::now() > until => {
                     self.give_up(&format!("{role} {name:?} could not be clicked: {problem}")).await
@@ -274,6 +299,14 @@ impl Window {
         )
         .await;
         self.client.screenshot().await.expect("a picture")
+    }
+
+    /// Keeps a picture under this name when `make shots` asks for pictures.
+    pub async fn shot(&self, name: &str) {
+        if let Some(folder) = std::env::var_os("MEWORK_SHOTS") {
+            let picture = self.picture().await;
+            std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), picture).expect("a picture that can be written");
+        }
     }
 
     pub fn client(&self) -> &Client {

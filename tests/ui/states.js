@@ -1,0 +1,152 @@
+// The main states of the app, each reached the way a person reaches it. Tests look at every one of them with axe; `make
+// shots` takes their pictures.
+
+import { makeHome, real, serve } from "./app.js";
+
+const button = (tab, name) => tab.getByRole("button", { name, exact: true });
+
+async function declareAndTick(tab, names) {
+  await tab.keyboard.press("Control+,");
+  for (const name of names) {
+    await tab.getByRole("checkbox", { name: `Use ${name} in this conversation`, exact: true }).click();
+    await button(tab, `${name}: ${name === "time" ? "2 tools" : "13 tools"}. Details`).waitFor();
+  }
+  await button(tab, "Back to the conversation").click();
+}
+
+async function chooseTool(tab, query, tool) {
+  await tab.getByRole("button", { name: /^(Choose a tool to call|Tool:)/ }).last().click();
+  await tab.getByRole("combobox", { name: "Search tools" }).fill(query);
+  await tab.getByRole("option", { name: new RegExp(`^${tool}\\b`) }).first().click();
+  await tab.getByText("The arguments fit the schema").or(tab.getByText("Line 1")).first().waitFor();
+}
+
+async function call(tab, args) {
+  await tab.getByRole("textbox", { name: "Arguments as JSON" }).fill(JSON.stringify(args));
+  await tab.getByRole("textbox", { name: "Arguments as JSON" }).press("Control+Enter");
+}
+
+async function allow(tab, tool) {
+  await tab.getByRole("heading", { name: new RegExp(`wants to run\\s+${tool}`) }).waitFor();
+  await tab.locator('button[aria-disabled="false"]', { hasText: "Allow once" }).first().click();
+}
+
+/** Each state: what is declared before the start, and the way there from the first page. */
+export const states = {
+  welcome: { declared: null, go: async (tab) => tab.getByText("Welcome to Mework").waitFor() },
+
+  found: {
+    declared: { ...real, broken: { command: "x", cwd: "not/absolute" } },
+    go: async (tab) => button(tab, "Choose among 3 servers").waitFor(),
+  },
+
+  paste: {
+    declared: null,
+    go: async (tab) => {
+      await button(tab, "Add a server").first().click();
+      await tab.getByRole("textbox", { name: "Paste a server" }).fill('npx -y @modelcontextprotocol/server-filesystem "/home/me/my files"');
+      await button(tab, "Add").waitFor();
+    },
+  },
+
+  servers: {
+    declared: {
+      ...real,
+      missing: { command: "no-such-program-anywhere", description: "Its program is not installed" },
+      remote: { url: "https://example.com/mcp" },
+      usage: { command: "/bin/sh", args: ["-c", "echo 'usage: thing [options]' >&2; exit 2"] },
+    },
+    go: async (tab) => {
+      await tab.keyboard.press("Control+,");
+      for (const name of ["everything", "time"]) {
+        await tab.getByRole("checkbox", { name: `Use ${name} in this conversation`, exact: true }).click();
+        await tab.getByRole("button", { name: new RegExp(`^${name}: \\d+ tools`) }).waitFor();
+      }
+      for (const name of ["missing", "usage"]) {
+        await button(tab, `Test connection to ${name}`).click();
+        await button(tab, `${name}: Connection failed. Details`).waitFor();
+      }
+      await button(tab, "usage: Connection failed. Details").click();
+      await tab.getByText("usage: thing [options]").first().waitFor();
+    },
+  },
+
+  picker: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything", "time"]);
+      await tab.keyboard.press("/");
+      await tab.getByRole("combobox", { name: "Search tools" }).fill("get");
+      await tab.getByRole("option").nth(3).waitFor();
+    },
+  },
+
+  problems: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything"]);
+      await chooseTool(tab, "get-sum", "get-sum");
+      await tab.getByRole("textbox", { name: "Arguments as JSON" }).fill('{\n  "a": "two",\n  "b": 40\n}');
+      await tab.getByText("Line 2").first().waitFor();
+    },
+  },
+
+  card: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything", "time"]);
+      await chooseTool(tab, "convert", "convert_time");
+      await call(tab, { source_timezone: "Asia/Tokyo", time: "12:00", target_timezone: "Asia/Kolkata" });
+      await tab.getByRole("heading", { name: /wants to run/ }).waitFor();
+      await chooseTool(tab, "echo", "echo");
+      await call(tab, { message: "hidden \u202e text, a zero\u200bwidth space" });
+      await tab.getByRole("heading", { name: /wants to run/ }).nth(1).waitFor();
+    },
+  },
+
+  results: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything", "time"]);
+      await chooseTool(tab, "convert", "convert_time");
+      await call(tab, { source_timezone: "Asia/Tokyo", time: "12:00", target_timezone: "Asia/Kolkata" });
+      await allow(tab, "convert_time");
+      await tab.getByText("-3.5h").first().waitFor();
+      await chooseTool(tab, "structured", "get-structured-content");
+      await call(tab, { location: "New York" });
+      await allow(tab, "get-structured-content");
+      await chooseTool(tab, "tiny", "get-tiny-image");
+      await call(tab, {});
+      await allow(tab, "get-tiny-image");
+      await tab.getByRole("img", { name: /^Image from everything/ }).waitFor();
+    },
+  },
+
+  review: {
+    declared: real,
+    go: async (tab, home) => {
+      await declareAndTick(tab, ["time"]);
+      home.declare({ ...real, time: { ...real.time, args: ["--local-timezone", "Asia/Tokyo"] } });
+      await tab.keyboard.press("Control+,");
+      await button(tab, "time: Changed – review. Details").click();
+      await button(tab, "Agree to the change").waitFor();
+    },
+  },
+
+  settings: { declared: real, go: async (tab) => { await button(tab, "Settings").click(); await tab.getByRole("heading", { name: "Settings", exact: true }).waitFor(); } },
+  palette: { declared: real, go: async (tab) => { await tab.keyboard.press("Control+k"); await tab.getByPlaceholder("Search commands, conversations and tools").waitFor(); } },
+  keys: { declared: real, go: async (tab) => { await tab.keyboard.press("?"); await tab.getByRole("heading", { name: "Keyboard" }).waitFor(); } },
+};
+
+/** Runs `look` in every state; each has a home and a server of its own. */
+export async function withState(name, look) {
+  const state = states[name];
+  const home = makeHome(state.declared);
+  const app = await serve(home);
+  try {
+    return await look(app, (tab) => state.go(tab, home));
+  } finally {
+    await app.stop();
+    home.remove();
+  }
+}
