@@ -1,6 +1,7 @@
 //! What end-to-end tests share: a home folder of their own, the programs under test, waiting for things to happen.
 
 pub mod engine;
+pub mod http_server;
 pub mod programs;
 pub mod servers;
 #[cfg(target_os = "linux")]

@@ -258,13 +258,6 @@ async fn scripts_that_cannot_run_say_why() {
     assert!(failure.message.contains("/no/such/interpreter"), "{failure:?}");
 }
 
-#[tokio::test]
-async fn an_http_server_is_not_connected_yet() {
-    let bench = Bench::new();
-    let failure = fails(&bench, json!({ "type": "http", "url": "https://example.com/mcp" })).await;
-    assert_eq!(failure.message, "HTTP servers cannot be connected by this version.");
-}
-
 /// Rows 23 and 37.
 #[tokio::test]
 async fn row_23_an_endless_line_ends_the_connection_at_once() {

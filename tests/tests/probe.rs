@@ -81,8 +81,10 @@ async fn a_failed_stage_is_the_last_one() {
     let list = tested(&bench, bench.fake(&["--cursor=loop"])).await;
     assert_eq!(stages(&list).last(), Some(&(Stage::List, false)));
     assert_eq!(list.peer.map(|peer| peer.name), Some("fake".into()));
-    let http = tested(&bench, json!({ "type": "http", "url": "https://example.com/mcp" })).await;
-    assert_eq!(stages(&http), [(Stage::Config, false)]);
+    let mut public = Bench::new();
+    public.set("HOST_OF_DOCS", "example.com");
+    let config = tested(&public, json!({ "type": "http", "url": "http://${HOST_OF_DOCS}/mcp" })).await;
+    assert_eq!(stages(&config), [(Stage::Config, false)]);
     eventually("something is left", || bench.tag.processes().is_empty()).await;
 }
 

@@ -5,8 +5,11 @@
 
 pub mod connection;
 mod failure;
+mod far;
 pub mod framer;
 mod handshake;
+pub mod http;
+mod link;
 pub mod log;
 pub mod pool;
 pub mod probe;

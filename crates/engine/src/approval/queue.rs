@@ -51,6 +51,7 @@ pub struct Card {
     pub binding: Binding,
     pub server_name: String,
     pub machine: String,
+    /// The folder its server runs in, or the origin it is reached at.
     pub cwd: String,
     pub title: Option<String>,
     pub description: Option<String>,

@@ -68,6 +68,14 @@ pub struct ResolvedHttp {
     pub fingerprint: String,
 }
 
+/// Shows counts only: values may be secrets, and so may the address's query (row 16).
+impl fmt::Debug for ResolvedHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url: _, headers, secrets: _, fingerprint } = self;
+        f.debug_struct("ResolvedHttp").field("headers", &headers.len()).field("fingerprint", fingerprint).finish_non_exhaustive()
+    }
+}
+
 /// Replaces variables and remembers what it used.
 struct Expander<'a> {
     environment: &'a Environment,
@@ -195,6 +203,9 @@ pub fn resolve_http(server: &Server) -> Result<ResolvedHttp, StartProblem> {
     parts.extend(headers.iter().flat_map(|(name, value)| [OsStr::new(name), OsStr::new(value)]));
     let fingerprint = fingerprint(&parts);
     let mut secrets = expander.secrets;
+    // Keys are often written into an address's query.
+    secrets.extend(url.query().map(str::to_string));
+    secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
     let mut out = Vec::with_capacity(headers.len());
     for (name, value) in headers {
         // Both were checked above.

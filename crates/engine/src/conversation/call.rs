@@ -49,8 +49,8 @@ pub struct Reached {
     pub tools: Arc<ServerTools>,
     /// Of the expanded entry it was started with.
     pub fingerprint: String,
-    /// The folder it runs in.
-    pub cwd: PathBuf,
+    /// The folder it runs in, or the origin it is reached at.
+    pub place: String,
 }
 
 /// What a call needs of the house it leads through.
@@ -236,7 +236,7 @@ async fn asked(house: &dyn House, call: &Call, there: &There, why: Why, entry: &
         binding: binding(call, there),
         server_name: entry.server_name.clone(),
         machine: entry.machine.clone(),
-        cwd: crate::text::display_line(&reached.cwd.to_string_lossy()),
+        cwd: crate::text::display_line(&reached.place),
         title: tool.shown_title(),
         description: tool.shown_description(),
         arguments: call.arguments.text().into(),

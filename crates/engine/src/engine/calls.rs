@@ -223,12 +223,14 @@ impl Engine {
     async fn reached(&self, conversation: &str, cleared: &Cleared) -> std::result::Result<Reached, Failure> {
         let log = self.pool.logs().of(&cleared.server.id);
         let wanted = wanted(cleared);
-        let resolved = prepare(&wanted.server, &wanted.cwd, &log).await?;
+        let prepared = prepare(&wanted.server, &wanted.cwd, &log).await?;
         let key = self.pool_key(conversation, cleared);
         self.pool.ensure(&key, vec![wanted], Effort::Call);
         let settled = self.pool.settled(&key, &cleared.server.id);
         match tokio::time::timeout(limits::LISTING_TIMEOUT, settled).await {
-            Ok(Health::Connected { tools, .. }) => Ok(Reached { tools, fingerprint: resolved.fingerprint, cwd: resolved.cwd }),
+            Ok(Health::Connected { tools, .. }) => {
+                Ok(Reached { tools, fingerprint: prepared.fingerprint().to_string(), place: prepared.place() })
+            }
             Ok(Health::Failed { failure }) => Err(failure),
             Ok(Health::Idle | Health::Connecting { .. }) => Err(failed("The server was closed before it was ready.".into())),
             Err(_) => Err(failed(format!(

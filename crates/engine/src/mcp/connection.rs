@@ -1,9 +1,10 @@
-//! One running server: found, started, asked for its handshake and tools, called, ended (B20, B24–B27). The process
-//! decides whether it lives; every wait has a limit of our own, because a stuck server makes the protocol's own waits
+//! One running server: found, started or reached, asked for its handshake and tools, called, ended (B20, B24–B27). The
+//! process, or what the address answers, decides whether it lives; every wait has a limit of our own, because a stuck server makes the protocol's own waits
 //! useless.
 //!
 //! When to connect again is the pool's business, and whether a call may happen is decided above.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,28 +12,29 @@ use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, ErrorCode, ErrorData, ListToolsRequest, NumberOrString,
-    PaginatedRequestParams, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ListToolsRequest, NumberOrString, PaginatedRequestParams,
 };
-use rmcp::service::{PeerRequestOptions, RequestHandle, RunningService, ServiceError};
-use serde_json::Value;
+use rmcp::service::{RequestHandle, RunningService};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::failure::{Started, Traces, traces};
+use super::failure::{Started, asked};
+use super::far::Far;
 use super::framer::Ended;
 use super::handshake::{Client, Greeted, LAST_WORDS, greet, start};
+use super::http::headers::{Mirror, mirrored, mirrors};
+use super::link::Link;
 use super::log::{ServerLog, Source};
 use super::result::{self, CallResult, ResultError};
-use super::wire::{ExactArguments, Progress, ProgressTo, Wire};
-use super::{Era, Failure, Peer, Stage, StageReport};
-use crate::config::resolve::resolve;
+use super::wire::{ExactArguments, Mirrored, Progress, ProgressTo, Wire};
+use super::{Era, Failure, Peer, Stage, StageReport, http};
+use crate::config::resolve::{ResolvedHttp, resolve, resolve_http};
 use crate::config::{Launch, Resolved, Server};
-use crate::limits;
-use crate::machine::process::{Exit, Exits, Found, Handle, Spec, Stderr};
-use crate::tools::ServerTools;
+use crate::machine::process::{Exit, Found, Handle, Spec};
+use crate::text::Scrubber;
 use crate::tools::arguments::Arguments;
 use crate::tools::listing::{ListError, Listing};
+use crate::tools::{ServerTools, SetAside};
 
 /// How long telling a server of a cancellation may take.
 const CANCEL_NOTICE: Duration = Duration::from_secs(2);
@@ -74,16 +76,32 @@ pub struct Connection {
     link: Link,
     use_: Arc<Use>,
     gone: watch::Receiver<bool>,
+    /// By tool: arguments that headers repeat, as listed last.
+    mirrors: Mutex<HashMap<String, Vec<Mirror>>>,
 }
 
-/// What a request needs of a running server.
-#[derive(Clone)]
-struct Link {
-    rmcp: rmcp::service::Peer<RoleClient>,
-    wire: Arc<Wire>,
-    exits: Exits,
-    stderr: Stderr,
-    started: Arc<Started>,
+/// An entry expanded for a start.
+#[derive(Debug)]
+pub enum Prepared {
+    Process(Resolved),
+    Address(ResolvedHttp),
+}
+
+impl Prepared {
+    /// Changes with the entry and with any expanded value (B24).
+    pub fn fingerprint(&self) -> &str {
+        match self {
+            Self::Process(resolved) => &resolved.fingerprint,
+            Self::Address(resolved) => &resolved.fingerprint,
+        }
+    }
+    /// The folder it runs in, or the origin it is reached at.
+    pub fn place(&self) -> String {
+        match self {
+            Self::Process(resolved) => resolved.cwd.to_string_lossy().into_owned(),
+            Self::Address(resolved) => resolved.url.origin().ascii_serialization(),
+        }
+    }
 }
 
 /// Whether a connection is in use, and whether it is to end. One that is to end takes no new calls, and ends when those
@@ -129,13 +147,17 @@ impl Drop for Running {
 }
 
 /// Expands an entry for a start, and lets the scrubber know its secrets before anything else happens with them.
-pub async fn prepare(server: &Server, cwd: &Path, log: &ServerLog) -> Result<Resolved, Failure> {
-    if matches!(server.launch, Launch::Http(_)) {
-        return Err(Failure::http());
-    }
-    let resolved = resolve(server, cwd).await.map_err(|problem| Failure::of_config(&problem))?;
-    log.scrubber().add(&resolved.secrets);
-    Ok(resolved)
+pub async fn prepare(server: &Server, cwd: &Path, log: &ServerLog) -> Result<Prepared, Failure> {
+    let prepared = match &server.launch {
+        Launch::Stdio(_) => resolve(server, cwd).await.map(Prepared::Process),
+        Launch::Http(_) => resolve_http(server).map(Prepared::Address),
+    };
+    let prepared = prepared.map_err(|problem| Failure::of_config(&problem))?;
+    log.scrubber().add(match &prepared {
+        Prepared::Process(resolved) => &resolved.secrets,
+        Prepared::Address(resolved) => &resolved.secrets,
+    });
+    Ok(prepared)
 }
 
 impl Connection {
@@ -143,6 +165,51 @@ impl Connection {
     /// answers to is in [`Connection::peer`]. `limit` is for the handshake, a second start included. Stages are reported
     /// as they end, the failing one too.
     pub async fn open(
+        server: &Server,
+        prepared: Prepared,
+        era: Option<Era>,
+        log: &ServerLog,
+        limit: Duration,
+        report: &mut (dyn FnMut(StageReport) + Send),
+    ) -> Result<Self, Failure> {
+        match prepared {
+            Prepared::Process(resolved) => Self::start(server, resolved, era, log, limit, report).await,
+            Prepared::Address(resolved) => Self::reach(server, resolved, era, log, limit, report).await,
+        }
+    }
+
+    async fn reach(
+        server: &Server,
+        resolved: ResolvedHttp,
+        era: Option<Era>,
+        log: &ServerLog,
+        limit: Duration,
+        report: &mut (dyn FnMut(StageReport) + Send),
+    ) -> Result<Self, Failure> {
+        let (greeted, begun) = http::greet::open(server, resolved, era, log, limit, report).await?;
+        let http::greet::Greeted { service, remote, wire, peer } = greeted;
+        let message = Some(introduction(&peer, log.scrubber()));
+        report(StageReport { stage: Stage::Handshake, took: begun.elapsed(), ok: true, message });
+        let far = Far::Address { scrubber: log.scrubber().clone() };
+        let link = Link { rmcp: service.peer().clone(), wire: wire.clone(), far };
+        Ok(Self::kept(server, peer, link, |stopped, gone| http::greet::keep(service, remote, wire, stopped, gone, log.clone())))
+    }
+
+    /// Puts a connection into the hands of a task that outlives it for as long as ending takes.
+    fn kept<F: Future<Output = ()> + Send + 'static>(
+        server: &Server,
+        peer: Peer,
+        link: Link,
+        keep: impl FnOnce(watch::Receiver<bool>, watch::Sender<bool>) -> F,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let (gone, gone_seen) = watch::channel(false);
+        tokio::spawn(keep(stopped, gone));
+        let use_ = Arc::new(Use { state: Mutex::default(), stop });
+        Self { server: server.clone(), peer, link, use_, gone: gone_seen, mirrors: Mutex::default() }
+    }
+
+    async fn start(
         server: &Server,
         resolved: Resolved,
         era: Option<Era>,
@@ -184,15 +251,11 @@ impl Connection {
 
         let begun = Instant::now();
         let greeted = greet(server, newborn, &spec, era, &started, log, limit).await;
-        let greeted = staged(Stage::Handshake, begun, greeted, report, |greeted| {
-            let peer = &greeted.peer;
-            let asked = match peer.era {
-                Era::Initialize => "initialize",
-                Era::Discover => "server/discover",
-            };
-            Some(scrubber.show(&format!("{} {}, protocol {} ({asked})", peer.name, peer.version, peer.protocol)))
-        })?;
-        Ok(connected(server, greeted, started, log))
+        let greeted = staged(Stage::Handshake, begun, greeted, report, |greeted| Some(introduction(&greeted.peer, scrubber)))?;
+        let Greeted { service, handle, stderr, wire, peer } = greeted;
+        let far = Far::Process { exits: handle.exits(), stderr, started };
+        let link = Link { rmcp: service.peer().clone(), wire: wire.clone(), far };
+        Ok(Self::kept(server, peer, link, |stopped, gone| keep(service, handle, wire, stopped, gone, log.clone())))
     }
 
     pub fn server(&self) -> &Server {
@@ -203,7 +266,7 @@ impl Connection {
     }
     /// Takes calls: the process lives, its stream is whole, and nothing that happened asks for a fresh start.
     pub fn is_open(&self) -> bool {
-        !self.use_.state().retired && self.link.exits.now().is_none() && self.link.wire.ended().is_none()
+        !self.use_.state().retired && !self.link.far.is_gone() && self.link.wire.ended().is_none()
     }
     /// Calls or a listing are running.
     pub fn is_busy(&self) -> bool {
@@ -219,8 +282,7 @@ impl Connection {
     }
     /// The last lines of stderr, scrubbed and safe to show.
     pub fn stderr_tail(&self) -> Vec<String> {
-        let lines = self.link.stderr.tail(limits::STDERR_TAIL_LINES);
-        lines.iter().map(|line| self.link.started.scrubber.show(line)).collect()
+        self.link.far.stderr_tail()
     }
     /// It is to end because of something that happened here: a time-out, a cancellation, an answer that was none.
     pub fn is_retired(&self) -> bool {
@@ -232,7 +294,7 @@ impl Connection {
         async move {
             let ended = tokio::select! {
                 ended = link.wire.until_ended() => Some(ended),
-                _ = link.exits.wait() => None,
+                () = link.far.until_gone() => None,
             };
             link.failure(Stage::List, ended).await
         }
@@ -247,20 +309,45 @@ impl Connection {
             Ok(listed) => listed,
             Err(_) => {
                 let message = format!("It did not list its tools within {} s.", limit.as_secs_f64().ceil());
-                Err(Failure::with_traces(Stage::List, message, &self.link.started, self.link.traces()))
+                Err(self.link.far.told(Stage::List, message, &self.link.wire))
             }
         };
         if listed.is_err() {
             self.use_.retire();
         }
         drop(running);
-        listed
+        listed.map(|tools| self.mirrored(tools))
+    }
+
+    /// Remembers which arguments headers repeat, where the protocol version knows of that. A tool whose marks break the
+    /// protocol's rules is set aside.
+    fn mirrored(&self, mut tools: ServerTools) -> ServerTools {
+        if !matches!(self.link.far, Far::Address { .. }) || self.peer.era != Era::Discover {
+            return tools;
+        }
+        let mut all = HashMap::new();
+        let set_aside = &mut tools.set_aside;
+        tools.tools.retain(|tool| match mirrors(&tool.input_schema) {
+            Ok(mirrors) => {
+                if !mirrors.is_empty() {
+                    all.insert(tool.name.clone(), mirrors);
+                }
+                true
+            }
+            Err(reason) => {
+                let name = crate::text::display_capped(&tool.name, 80);
+                set_aside.push(SetAside { name: Some(name), reason: crate::text::display_capped(&reason, 200) });
+                false
+            }
+        });
+        *self.mirrors.lock().unwrap_or_else(PoisonError::into_inner) = all;
+        tools
     }
 
     async fn pages(&self) -> Result<ServerTools, Failure> {
         let mut listing = Listing::new(&self.server);
         let mut cursor = None;
-        let told = |message: String| Failure::with_traces(Stage::List, message, &self.link.started, self.link.traces());
+        let told = |message: String| self.link.far.told(Stage::List, message, &self.link.wire);
         loop {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest { params: Some(params), ..Default::default() };
@@ -308,6 +395,10 @@ impl Connection {
         if let Some(progress) = progress {
             request.extensions.insert(ProgressTo(progress));
         }
+        if let Some(mirrors) = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).get(tool) {
+            let value = serde_json::from_str(arguments.text()).unwrap_or_default();
+            request.extensions.insert(Mirrored(mirrored(mirrors, &value).into()));
+        }
         let mut running = Call { connection: self, sent: None, token: None, _running: self.use_.begin() };
         let asked = async {
             let sent = self.link.send(ClientRequest::CallToolRequest(request)).await?;
@@ -338,7 +429,7 @@ impl Connection {
                 Ok(parsed?)
             }
             Ok(Err(error)) => {
-                Err(CallError::Refused(self.link.started.scrubber.show(&format!("{} (code {})", error.message, error.code.0))))
+                Err(CallError::Refused(self.link.far.scrubber().show(&format!("{} (code {})", error.message, error.code.0))))
             }
             Err(ended) => {
                 self.use_.retire();
@@ -409,54 +500,6 @@ impl Drop for Call<'_> {
     }
 }
 
-impl Link {
-    /// The error says why the stream ended, if it did.
-    async fn send(&self, request: ClientRequest) -> Result<RequestHandle<RoleClient>, Option<Ended>> {
-        tokio::select! {
-            sent = self.rmcp.send_request_with_option(request, PeerRequestOptions::no_options()) => sent.map_err(|_| self.wire.ended()),
-            ended = self.wire.until_ended() => Err(Some(ended)),
-        }
-    }
-
-    /// The answer's text, or the server's error, or why there is none.
-    async fn answer(&self, sent: &mut RequestHandle<RoleClient>) -> Result<Result<String, ErrorData>, Option<Ended>> {
-        let dead = async {
-            self.exits.wait().await;
-            // The answer may have been written just before.
-            sleep(LAST_WORDS).await;
-        };
-        let answer = tokio::select! {
-            biased;
-            answer = &mut sent.rx => answer,
-            ended = self.wire.until_ended() => return Err(Some(ended)),
-            () = dead => return Err(self.wire.ended()),
-        };
-        match answer {
-            Ok(Ok(ServerResult::CustomResult(CustomResult(Value::String(text))))) => Ok(Ok(text)),
-            // Only handshakes are given a type by the transport, and they are over.
-            Ok(Ok(_)) => Ok(Err(ErrorData::internal_error("the answer belongs to another request", None))),
-            Ok(Err(ServiceError::McpError(error))) => Ok(Err(error)),
-            Ok(Err(_)) | Err(_) => Err(self.wire.ended()),
-        }
-    }
-
-    fn traces(&self) -> Traces {
-        traces(&self.exits, &self.stderr, &self.wire)
-    }
-
-    async fn failure(&self, stage: Stage, ended: Option<Ended>) -> Failure {
-        settle(&self.exits, &self.stderr).await;
-        Failure::of_broken(stage, ended, &self.started, self.traces())
-    }
-}
-
-/// Waits a moment for how it ended and for its last words.
-async fn settle(exits: &Exits, stderr: &Stderr) {
-    if timeout(LAST_WORDS, exits.wait()).await.is_ok() {
-        stderr.settled(LAST_WORDS).await;
-    }
-}
-
 /// Reports how a stage ended, with the failure's words if it failed.
 fn staged<T>(
     stage: Stage,
@@ -473,13 +516,9 @@ fn staged<T>(
     result
 }
 
-fn connected(server: &Server, greeted: Greeted, started: Arc<Started>, log: &ServerLog) -> Connection {
-    let Greeted { service, handle, stderr, wire, peer } = greeted;
-    let (stop, stopped) = watch::channel(false);
-    let (gone, gone_seen) = watch::channel(false);
-    let link = Link { rmcp: service.peer().clone(), wire: wire.clone(), exits: handle.exits(), stderr, started };
-    tokio::spawn(keep(service, handle, wire, stopped, gone, log.clone()));
-    Connection { server: server.clone(), peer, link, use_: Arc::new(Use { state: Mutex::default(), stop }), gone: gone_seen }
+/// Who answered, in which era.
+fn introduction(peer: &Peer, scrubber: &Scrubber) -> String {
+    scrubber.show(&format!("{} {}, protocol {} ({})", peer.name, peer.version, peer.protocol, asked(peer.era)))
 }
 
 /// Owns the process until it is to end, or ends by itself; then sees to it that nothing of it is left.

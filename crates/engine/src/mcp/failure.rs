@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::framer::Ended;
+use super::http::Fault;
 use super::wire::Wire;
 use super::{Era, Failure, Stage};
 use crate::config::resolve::StartProblem;
@@ -64,10 +65,6 @@ impl Failure {
         Self::plain(Stage::Config, problem.to_string())
     }
 
-    pub(super) fn http() -> Self {
-        Self::plain(Stage::Config, "HTTP servers cannot be connected by this version.")
-    }
-
     pub(super) fn of_program(error: &ResolveError, command: &str, scrubber: &Scrubber) -> Self {
         let split = split_advice(command);
         let message = match error {
@@ -116,10 +113,7 @@ impl Failure {
     }
 
     pub(super) fn of_handshake(end: &HandshakeEnd, era: Era, started: &Started, traces: Traces) -> Self {
-        let asked = match era {
-            Era::Initialize => "initialize",
-            Era::Discover => "server/discover",
-        };
+        let asked = asked(era);
         let (noise, sample) = (&traces.noise.0, traces.noise.1.first().map(String::as_str).unwrap_or_default());
         let not_mcp = format!(
             "It wrote {} to stdout that {} no MCP message, such as `{}`. Is this an MCP server, and are these the arguments that start it as one?",
@@ -128,7 +122,7 @@ impl Failure {
             super::log::cut(sample, 120),
         );
         let message = match end {
-            HandshakeEnd::Refused(words) => format!("It refused to begin. Its answer to `{asked}` was: {words}"),
+            HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::WrongVersion(_) => answered(end, asked),
             HandshakeEnd::Exited => {
                 let mut message = format!("It {} before it answered.", how(traces.exit));
                 if *noise > 0 {
@@ -148,12 +142,6 @@ impl Failure {
                 };
                 message
             }
-            HandshakeEnd::Malformed => format!("What it answered to `{asked}` is no answer to it."),
-            HandshakeEnd::WrongVersion(theirs) => format!(
-                "It speaks {} of the protocol, and Mework knows {}. Update the server or Mework.",
-                if theirs.is_empty() { "no version".into() } else { format!("version {}", theirs.join(", ")) },
-                known_versions().join(", ")
-            ),
             HandshakeEnd::Ended(Ended::Closed) => {
                 format!("It closed its stdout before it answered `{asked}`, and went on running.")
             }
@@ -163,15 +151,25 @@ impl Failure {
         Self::with_traces(Stage::Handshake, message, started, traces)
     }
 
-    /// A connection that worked once and broke.
-    pub(super) fn of_broken(stage: Stage, ended: Option<Ended>, started: &Started, traces: Traces) -> Self {
-        let message = match (ended, traces.exit) {
-            (Some(ended), None) => ended.to_string(),
-            (Some(ended), Some(_)) if !matches!(ended, Ended::Closed | Ended::Unwritable) => ended.to_string(),
-            (_, Some(exit)) => format!("The server {}.", how(Some(exit))),
-            (None, None) => "The connection to the server ended.".into(),
+    /// An HTTP server that could not be reached, or did not take a greeting.
+    pub(super) fn of_http(end: &HandshakeEnd, era: Era, scrubber: &Scrubber) -> Self {
+        let asked = asked(era);
+        let (stage, message) = match end {
+            HandshakeEnd::Ended(Ended::Http(fault @ Fault::Network(_))) => (Stage::Start, fault.to_string()),
+            HandshakeEnd::Ended(Ended::Closed) | HandshakeEnd::Exited => {
+                (Stage::Handshake, "The connection ended before it answered.".into())
+            }
+            HandshakeEnd::Ended(ended) => (Stage::Handshake, ended.to_string()),
+            HandshakeEnd::Silent(limit) => {
+                let seconds = limit.as_secs_f64().ceil();
+                let message = format!("It did not answer `{asked}` within {seconds} s. It hangs, or is no MCP server.");
+                (Stage::Handshake, message)
+            }
+            HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::WrongVersion(_) => {
+                (Stage::Handshake, answered(end, asked))
+            }
         };
-        Self::with_traces(stage, message, started, traces)
+        Self::plain(stage, scrubber.show(&message))
     }
 
     pub(super) fn with_traces(stage: Stage, mut message: String, started: &Started, traces: Traces) -> Self {
@@ -200,6 +198,39 @@ impl Failure {
             stderr: traces.stderr[tail..].iter().map(|line| started.scrubber.show(line)).collect(),
             stdout_noise: traces.noise.0,
             stdout_sample: traces.noise.1,
+        }
+    }
+}
+
+/// The words for a connection that worked once and broke.
+pub(super) fn broken(ended: Option<Ended>, exit: Option<Exit>) -> String {
+    match (ended, exit) {
+        (Some(ended), None) => ended.to_string(),
+        (Some(ended), Some(_)) if !matches!(ended, Ended::Closed | Ended::Unwritable) => ended.to_string(),
+        (_, Some(exit)) => format!("The server {}.", how(Some(exit))),
+        (None, None) => "The connection to the server ended.".into(),
+    }
+}
+
+/// What is asked of a server first, in the protocol's words.
+pub(super) fn asked(era: Era) -> &'static str {
+    match era {
+        Era::Initialize => "initialize",
+        Era::Discover => "server/discover",
+    }
+}
+
+/// What a server's answer to a greeting was, if it was none to go on with.
+fn answered(end: &HandshakeEnd, asked: &str) -> String {
+    match end {
+        HandshakeEnd::Refused(words) => format!("It refused to begin. Its answer to `{asked}` was: {words}"),
+        HandshakeEnd::WrongVersion(theirs) => format!(
+            "It speaks {} of the protocol, and Mework knows {}. Update the server or Mework.",
+            if theirs.is_empty() { "no version".into() } else { format!("version {}", theirs.join(", ")) },
+            known_versions().join(", ")
+        ),
+        HandshakeEnd::Malformed | HandshakeEnd::Exited | HandshakeEnd::Silent(_) | HandshakeEnd::Ended(_) => {
+            format!("What it answered to `{asked}` is no answer to it.")
         }
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
 
+use super::http::Fault;
 use super::log::{ServerLog, Source, cut};
 use crate::limits;
 
@@ -40,6 +41,8 @@ pub enum Ended {
     Unwritable,
     #[error("Reading from it failed: {0}.")]
     Io(String),
+    #[error(transparent)]
+    Http(#[from] Fault),
 }
 
 /// Lines on stdout that were no protocol message.
@@ -190,18 +193,19 @@ impl<R: AsyncRead + Unpin> Framer<R> {
 }
 
 /// Ends a stream that sends too many messages for too long (row 24).
-struct Gauge {
+#[derive(Debug)]
+pub(super) struct Gauge {
     second: Instant,
     messages: usize,
     loud_seconds: u32,
 }
 
 impl Gauge {
-    fn new(now: Instant) -> Self {
+    pub fn new(now: Instant) -> Self {
         Self { second: now, messages: 0, loud_seconds: 0 }
     }
 
-    fn count(&mut self, now: Instant) -> Result<(), Ended> {
+    pub fn count(&mut self, now: Instant) -> Result<(), Ended> {
         let passed = now.duration_since(self.second);
         if passed >= Duration::from_secs(1) {
             let loud = self.messages > limits::FLOOD_MESSAGES_PER_SECOND && passed < Duration::from_secs(2);

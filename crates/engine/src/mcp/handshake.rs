@@ -142,10 +142,6 @@ async fn handshake(
 ) -> Result<Greeted, Refused> {
     let Newborn { process: Process { stdin, stdout, stderr, handle }, wire } = newborn;
     let exits = handle.exits();
-    let mode = match era {
-        Era::Initialize => ClientLifecycleMode::Initialize,
-        Era::Discover => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
-    };
     let transport = StdioTransport::new(stdout, stdin, wire.clone());
     let dead = async {
         exits.wait().await;
@@ -153,7 +149,7 @@ async fn handshake(
     };
     let end = tokio::select! {
         biased;
-        greeted = serve_client_with_lifecycle(Client, transport, mode) => match greeted {
+        greeted = serve_client_with_lifecycle(Client, transport, mode(era)) => match greeted {
             Ok(service) => match peer_of(&service, era) {
                 Ok(peer) => {
                     log.write(
@@ -193,28 +189,44 @@ async fn handshake(
     Err(Refused { failure, other_era_may_help, understood: matches!(end, HandshakeEnd::WrongVersion(_)) })
 }
 
-/// What rmcp's error means, once the process had a moment to say whether it still lives.
-async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits) -> HandshakeEnd {
+/// What is asked in an era, and nothing else: which one to try when is decided here, not in the crate.
+pub(super) fn mode(era: Era) -> ClientLifecycleMode {
+    match era {
+        Era::Initialize => ClientLifecycleMode::Initialize,
+        Era::Discover => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
+    }
+}
+
+/// What rmcp's error means, if the server's answer is what it is about.
+pub(super) fn refusal(error: ClientInitializeError) -> Option<HandshakeEnd> {
     match error {
-        ClientInitializeError::JsonRpcError(error) => HandshakeEnd::Refused(error.message.into_owned()),
+        ClientInitializeError::JsonRpcError(error) => Some(HandshakeEnd::Refused(error.message.into_owned())),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            HandshakeEnd::WrongVersion(server_supported.iter().map(ToString::to_string).collect())
+            Some(HandshakeEnd::WrongVersion(server_supported.iter().map(ToString::to_string).collect()))
         }
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_)
         | ClientInitializeError::ConflictInitResponseId(..)
-        | ClientInitializeError::UncorrelatedErrorResponse { .. } => HandshakeEnd::Malformed,
-        // The pipe broke, one way or the other.
-        _ => match wire.ended() {
-            Some(bound) if bound != Ended::Closed => HandshakeEnd::Ended(bound),
-            _ if timeout(limits::TERMINATE_GRACE, exits.wait()).await.is_ok() => HandshakeEnd::Exited,
-            _ => HandshakeEnd::Ended(Ended::Closed),
-        },
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => Some(HandshakeEnd::Malformed),
+        _ => None,
+    }
+}
+
+/// What rmcp's error means, once the process had a moment to say whether it still lives.
+async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits) -> HandshakeEnd {
+    if let Some(end) = refusal(error) {
+        return end;
+    }
+    // The pipe broke, one way or the other.
+    match wire.ended() {
+        Some(bound) if bound != Ended::Closed => HandshakeEnd::Ended(bound),
+        _ if timeout(limits::TERMINATE_GRACE, exits.wait()).await.is_ok() => HandshakeEnd::Exited,
+        _ => HandshakeEnd::Ended(Ended::Closed),
     }
 }
 
 /// Who answered; the crate accepts any version, we know a few.
-fn peer_of(service: &RunningService<RoleClient, Client>, era: Era) -> Result<Peer, HandshakeEnd> {
+pub(super) fn peer_of(service: &RunningService<RoleClient, Client>, era: Era) -> Result<Peer, HandshakeEnd> {
     let Some(info) = service.peer().peer_info() else { return Err(HandshakeEnd::Malformed) };
     let protocol = info.protocol_version.to_string();
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {

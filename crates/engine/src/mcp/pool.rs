@@ -14,12 +14,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::connection::{CallError, Connection, prepare};
+use super::connection::{CallError, Connection, Prepared, prepare};
 use super::log::{Logs, Source};
 use super::result::CallResult;
 use super::wire::Progress;
 use super::{Era, Failure, Health, Stage};
-use crate::config::{Resolved, Server, ServerId};
+use crate::config::{Server, ServerId};
 use crate::limits;
 use crate::tools::ServerTools;
 use crate::tools::arguments::Arguments;
@@ -375,8 +375,8 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
     let generation = slots.generation;
     // Closed in the meantime.
     let Some(slot) = slots.by_key.get_mut(&key) else { return };
-    let resolved = match prepared {
-        Ok(resolved) => resolved,
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
         Err(failure) => {
             let old = replace(slot, generation, None);
             slot.failed = Some(Instant::now());
@@ -386,7 +386,7 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
             return;
         }
     };
-    let same = slot.fingerprint.as_ref() == Some(&resolved.fingerprint);
+    let same = slot.fingerprint.as_deref() == Some(prepared.fingerprint());
     if same && slot.work.is_some() {
         // What is running already answers this request too: whoever waits, waits for it.
         return;
@@ -409,9 +409,9 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
             if same && effort == Effort::Quiet && fresh_failure {
                 return;
             }
-            let old = replace(slot, generation, Some(resolved.fingerprint.clone()));
+            let old = replace(slot, generation, Some(prepared.fingerprint().to_string()));
             shared.tell(&key, slot, Health::Connecting { since: Clock::now() });
-            tokio::spawn(connect(shared.clone(), key, wanted.server, resolved, old, generation, pending))
+            tokio::spawn(connect(shared.clone(), key, wanted.server, prepared, old, generation, pending))
         }
     };
     slot.work = Some(work.abort_handle());
@@ -438,7 +438,7 @@ async fn connect(
     shared: Arc<Shared>,
     key: Key,
     server: Server,
-    resolved: Resolved,
+    prepared: Prepared,
     old: Option<Arc<Connection>>,
     generation: u64,
     pending: Pending,
@@ -448,7 +448,7 @@ async fn connect(
     shared.make_room();
     let log = shared.logs.of(&key.server);
     let remembered = shared.eras.remembered(&key.server);
-    let opened = Connection::open(&server, resolved, remembered, &log, shared.bounds.start, &mut |_| {}).await;
+    let opened = Connection::open(&server, prepared, remembered, &log, shared.bounds.start, &mut |_| {}).await;
     let listed = match opened {
         Ok(connection) => {
             let era = connection.peer().era;

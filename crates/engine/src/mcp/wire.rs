@@ -1,5 +1,5 @@
-//! JSON-RPC over a stdio server's pipes, as a transport under rmcp. It decides what each message is, because rmcp would
-//! guess the type of a result from its shape: the answer to a handshake is read leniently, every other result travels on
+//! JSON-RPC as servers write it, and a transport for it under rmcp over a stdio server's pipes (for HTTP see
+//! [`super::http`]). It decides what each message is, because rmcp would guess the type of a result from its shape: the answer to a handshake is read leniently, every other result travels on
 //! as its JSON text, which is read where its bounds are known. Notifications are handled here, in order; rmcp
 //! sees requests and answers only.
 
@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetExtensions, Implementation, InitializeResult,
-    JsonRpcError, JsonRpcMessage, NumberOrString, PingRequest, ProtocolVersion, RequestId, ServerCapabilities, ServerRequest,
-    ServerResult,
+    ClientNotification, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetExtensions, Implementation,
+    InitializeResult, JsonRpcError, JsonRpcMessage, NumberOrString, PingRequest, ProtocolVersion, RequestId, ServerCapabilities,
+    ServerRequest, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -50,7 +50,38 @@ pub struct ProgressTo(pub mpsc::Sender<Progress>);
 #[derive(Clone)]
 pub struct ExactArguments(pub Arc<str>);
 
-/// What is known of a connection's two pipes from outside the transport.
+/// Rides in a call's extensions: headers that repeat some of its arguments. Only HTTP has a use for them.
+#[derive(Clone)]
+pub struct Mirrored(pub Arc<[(http::HeaderName, http::HeaderValue)]>);
+
+/// A message as it is sent, and what a transport has to know of it.
+pub struct Outgoing {
+    pub bytes: Vec<u8>,
+    pub kind: Kind,
+}
+
+pub enum Kind {
+    Request(Request),
+    /// Whose answer nobody waits for any more.
+    Cancel(Option<RequestId>),
+    Notification {
+        method: String,
+    },
+    /// To a request of the server.
+    Answer,
+}
+
+pub struct Request {
+    pub id: RequestId,
+    pub method: String,
+    /// Of the tool that is called.
+    pub name: Option<String>,
+    /// The protocol version its `_meta` claims; only later versions do.
+    pub version: Option<String>,
+    pub mirrored: Arc<[(http::HeaderName, http::HeaderValue)]>,
+}
+
+/// What is known of a connection from outside its transport.
 #[derive(Debug)]
 pub struct Wire {
     pub noise: Noise,
@@ -106,7 +137,11 @@ impl Wire {
     pub fn forget_progress(&self, token: &NumberOrString) {
         lock(&self.progress).remove(token);
     }
-    fn end(&self, why: Ended) {
+    /// The server said that it is not the one it was: list again.
+    pub(super) fn mark_tools_changed(&self) {
+        self.tools_changed.store(true, Ordering::Relaxed);
+    }
+    pub(super) fn end(&self, why: Ended) {
         self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
             if first {
@@ -114,6 +149,51 @@ impl Wire {
             }
             first
         });
+    }
+
+    /// Writes a message down, and remembers what its answer needs.
+    pub(super) fn outgoing(&self, item: &TxJsonRpcMessage<RoleClient>) -> io::Result<Outgoing> {
+        let mut exact = None;
+        let kind = match item {
+            JsonRpcMessage::Request(request) => {
+                let extensions = request.request.extensions();
+                exact = extensions.get::<ExactArguments>().cloned();
+                let progress = extensions.get::<ProgressTo>().cloned();
+                let mirrored =
+                    extensions.get::<Mirrored>().map_or_else(|| Arc::new([]) as Arc<[_]>, |mirrored| mirrored.0.clone());
+                let text = serde_json::to_value(&request.request)?;
+                let word = |pointer: &str| text.pointer(pointer).and_then(Value::as_str).map(str::to_string);
+                let (id, method) = (request.id.clone(), word("/method").unwrap_or_default());
+                match method.as_str() {
+                    "initialize" => drop(lock(&self.handshakes).insert(id.clone(), Handshake::Initialize)),
+                    "server/discover" => drop(lock(&self.handshakes).insert(id.clone(), Handshake::Discover)),
+                    _ => {}
+                }
+                let token = text.pointer("/params/_meta/progressToken").cloned();
+                if let (Some(progress), Some(token)) = (progress, token) {
+                    lock(&self.progress).insert(serde_json::from_value(token)?, progress.0);
+                }
+                let name = word("/params/name").filter(|_| method == "tools/call");
+                let version = word("/params/_meta/io.modelcontextprotocol~1protocolVersion");
+                Kind::Request(Request { id, method, name, version, mirrored })
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                self.unanswered.fetch_sub(1, Ordering::Relaxed);
+                Kind::Answer
+            }
+            JsonRpcMessage::Notification(notification) => match &notification.notification {
+                ClientNotification::CancelledNotification(cancelled) => Kind::Cancel(cancelled.params.request_id.clone()),
+                other => {
+                    let text = serde_json::to_value(other)?;
+                    Kind::Notification { method: text["method"].as_str().unwrap_or_default().into() }
+                }
+            },
+        };
+        let bytes = match exact {
+            Some(exact) => with_arguments(item, &exact.0)?,
+            None => serde_json::to_vec(item)?,
+        };
+        Ok(Outgoing { bytes, kind })
     }
 
     fn notification(&self, method: &str, params: Option<&RawValue>) {
@@ -181,10 +261,11 @@ where
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let bytes = self.outgoing(item);
+        let out = self.wire.outgoing(&item);
         let (write, wire) = (self.write.clone(), self.wire.clone());
         async move {
-            let bytes = bytes?;
+            let mut bytes = out?.bytes;
+            bytes.push(b'\n');
             let mut write = write.lock().await;
             let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
             let written = async {
@@ -237,39 +318,6 @@ where
     }
 }
 
-impl<R, W> StdioTransport<R, W> {
-    fn outgoing(&mut self, item: TxJsonRpcMessage<RoleClient>) -> io::Result<Vec<u8>> {
-        let mut exact = None;
-        match &item {
-            JsonRpcMessage::Request(request) => {
-                let extensions = request.request.extensions();
-                exact = extensions.get::<ExactArguments>().cloned();
-                let progress = extensions.get::<ProgressTo>().cloned();
-                let text = serde_json::to_value(&request.request)?;
-                match text.get("method").and_then(Value::as_str) {
-                    Some("initialize") => drop(lock(&self.wire.handshakes).insert(request.id.clone(), Handshake::Initialize)),
-                    Some("server/discover") => drop(lock(&self.wire.handshakes).insert(request.id.clone(), Handshake::Discover)),
-                    _ => {}
-                }
-                let token = text.pointer("/params/_meta/progressToken").cloned();
-                if let (Some(progress), Some(token)) = (progress, token) {
-                    lock(&self.wire.progress).insert(serde_json::from_value(token)?, progress.0);
-                }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
-                self.wire.unanswered.fetch_sub(1, Ordering::Relaxed);
-            }
-            JsonRpcMessage::Notification(_) => {}
-        }
-        let mut bytes = match exact {
-            Some(exact) => with_arguments(&item, &exact.0)?,
-            None => serde_json::to_vec(&item)?,
-        };
-        bytes.push(b'\n');
-        Ok(bytes)
-    }
-}
-
 /// The message with these arguments spliced in, token by token as they were written. Line ends can only stand between
 /// tokens of JSON, where a space means the same.
 fn with_arguments(item: &TxJsonRpcMessage<RoleClient>, arguments: &str) -> io::Result<Vec<u8>> {
@@ -290,14 +338,14 @@ fn with_arguments(item: &TxJsonRpcMessage<RoleClient>, arguments: &str) -> io::R
     Ok(serde_json::to_vec(&whole)?)
 }
 
-enum Incoming {
+pub(super) enum Incoming {
     Pass(Box<RxJsonRpcMessage<RoleClient>>),
     Handled,
     Noise,
     End(Ended),
 }
 
-fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
+pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
     let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else { return Incoming::Noise };
     let pass = |message| Incoming::Pass(Box::new(message));
     match (message.method, message.id, message.result, message.error) {

@@ -47,7 +47,7 @@ fn tool() -> Tool {
 
 fn with(change: impl FnOnce(&mut Tool, &mut Reached)) -> Result<Reached, Failure> {
     let mut tool = tool();
-    let mut reached = Reached { tools: Arc::default(), fingerprint: "f".into(), cwd: "/w".into() };
+    let mut reached = Reached { tools: Arc::default(), fingerprint: "f".into(), place: "/w".into() };
     change(&mut tool, &mut reached);
     reached.tools = Arc::new(ServerTools { tools: vec![tool], ..ServerTools::default() });
     Ok(reached)

@@ -50,7 +50,7 @@ pub(super) fn choose(target: &Url, environment: &Environment) -> Result<Option<C
         return Ok(None);
     }
     let set = |name: &&'static str| environment.get(name).is_some_and(|value| !value.is_empty());
-    let Some(variable) = VARIABLES.iter().copied().find(|name| set(&name)) else { return Ok(None) };
+    let Some(variable) = VARIABLES.iter().copied().find(|name| set(name)) else { return Ok(None) };
     let exceptions = EXCEPTIONS.iter().find(|name| set(name)).and_then(|name| environment.get(name)?.to_str());
     if exceptions.is_some_and(|list| is_excepted(&host, target.port_or_known_default(), list)) {
         return Ok(None);

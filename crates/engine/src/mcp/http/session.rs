@@ -1,0 +1,584 @@
+//! One server's exchanges over HTTP: each request is a POST, answered by a message or a stream of events; with sessions,
+//! one GET listens for what the server says by itself. A lost session is opened again once for each request it costs; a
+//! stream that breaks off is resumed where the server says how.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use rmcp::model::{JsonRpcError, JsonRpcMessage, RequestId, ServerResult};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout};
+use url::Url;
+
+use super::super::framer::{Ended, Gauge};
+use super::super::log::{ServerLog, Source, cut};
+use super::super::wire::{Incoming, Request, Wire, incoming};
+use super::sse::{Event, Reader};
+use super::{Fault, Item, headers};
+use crate::limits;
+use crate::machine::http::{Client, HttpError, Response};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+
+/// Bytes read of a refusal, for its words.
+const REFUSAL_BYTES: usize = 64 * 1024;
+const SESSION_ID_BYTES: usize = 1024;
+/// Reconnections in a row that brought nothing new, before a stream is given up.
+const FRUITLESS: u32 = 5;
+/// The pause before a reconnection, where the server names none, and its bounds.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
+/// How long the rest of a stream may take after its answer came: read to its end, the socket can be used again.
+const REST: Duration = Duration::from_secs(1);
+
+pub(in crate::mcp) struct Session {
+    client: Client,
+    /// The entry's.
+    headers: HeaderMap,
+    pub wire: std::sync::Arc<Wire>,
+    log: ServerLog,
+    to: mpsc::Sender<Item>,
+    /// Something answered at the address.
+    reached: watch::Sender<bool>,
+    state: Mutex<State>,
+    /// Which opening of the session this is.
+    opened: watch::Sender<u64>,
+    opening: tokio::sync::Mutex<()>,
+    gauge: Mutex<Gauge>,
+}
+
+#[derive(Default)]
+struct State {
+    session: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    /// The message that opened the session; none in the era without sessions.
+    initialize: Option<Vec<u8>>,
+    running: HashMap<RequestId, AbortHandle>,
+}
+
+/// Where a stream stands.
+#[derive(Default)]
+struct Place {
+    last_id: Option<HeaderValue>,
+    pause: Option<Duration>,
+    /// Events since the last (re)connection.
+    news: bool,
+}
+
+impl Place {
+    fn saw(&mut self, event: &Event) {
+        self.news = true;
+        self.pause = event.retry.or(self.pause);
+        if let Some(id) = &event.id {
+            // An empty id takes the last one back.
+            self.last_id = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
+        }
+    }
+    fn pause(&self, fruitless: u32) -> Duration {
+        let pause = self.pause.unwrap_or(PAUSE * 2u32.pow(fruitless.saturating_sub(1).min(8)));
+        pause.clamp(PAUSES.0, PAUSES.1)
+    }
+}
+
+/// What the head of an answer to a request means.
+enum Head {
+    Answer(Response),
+    /// The request's answer is this error.
+    Error(Box<RawValue>),
+    SessionLost,
+}
+
+impl Session {
+    pub fn new(
+        client: Client,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        wire: std::sync::Arc<Wire>,
+        log: ServerLog,
+        to: mpsc::Sender<Item>,
+    ) -> Self {
+        Self {
+            client,
+            headers: headers.into_iter().collect(),
+            wire,
+            log,
+            to,
+            reached: watch::channel(false).0,
+            state: Mutex::default(),
+            opened: watch::channel(0).0,
+            opening: tokio::sync::Mutex::default(),
+            gauge: Mutex::new(Gauge::new(Instant::now())),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resolves when anything answered, also with a refusal.
+    pub fn reached(&self) -> watch::Receiver<bool> {
+        self.reached.subscribe()
+    }
+
+    pub fn has_sessions(&self) -> bool {
+        self.state().initialize.is_some()
+    }
+
+    /// Remembers the task of a request, to hang up on it.
+    pub fn runs(&self, id: RequestId, task: AbortHandle) {
+        let mut state = self.state();
+        state.running.retain(|_, task| !task.is_finished());
+        state.running.insert(id, task);
+    }
+
+    pub fn hang_up(&self, id: Option<&RequestId>) {
+        if let Some(task) = id.and_then(|id| self.state().running.remove(id)) {
+            task.abort();
+        }
+    }
+
+    /// Sends a request and passes on what comes of it; what goes wrong ends the connection.
+    pub async fn request(&self, request: &Request, bytes: Vec<u8>) {
+        if request.method == "initialize" {
+            self.state().initialize = Some(bytes.clone());
+        }
+        if let Err(why) = self.exchange(request, bytes).await {
+            self.wire.end(why);
+        }
+    }
+
+    async fn exchange(&self, request: &Request, bytes: Vec<u8>) -> Result<(), Ended> {
+        let mut reopened = false;
+        loop {
+            let opened = *self.opened.borrow();
+            let response = self.post(Some(request), bytes.clone()).await?;
+            match self.head(response, request).await? {
+                Head::Answer(response) => return self.answer(response, request).await,
+                Head::Error(error) => {
+                    let text = format!("{{\"id\":{},\"error\":{error}}}", serde_json::to_string(&request.id).unwrap_or_default());
+                    self.deliver(text.as_bytes(), Some(&request.id)).await?;
+                    return Ok(());
+                }
+                // The server did not take the request, so sending it again does nothing twice.
+                Head::SessionLost if !reopened => {
+                    self.reopen(opened).await?;
+                    reopened = true;
+                }
+                Head::SessionLost => return Err(Fault::SessionLost.into()),
+            }
+        }
+    }
+
+    async fn post(&self, request: Option<&Request>, bytes: Vec<u8>) -> Result<Response, Ended> {
+        let mut headers = self.own_headers("application/json, text/event-stream");
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        if let Some(request) = request {
+            if let Some(version) = request.version.as_deref().and_then(|version| HeaderValue::from_str(version).ok()) {
+                headers.insert(VERSION, version.clone());
+                headers::standard(request, &mut headers);
+                self.state().version = Some(version);
+            }
+            if request.method == "initialize" {
+                headers.remove(SESSION);
+                headers.remove(VERSION);
+            }
+        }
+        self.send(Method::POST, headers, Some(bytes)).await
+    }
+
+    async fn get(&self, last_event: Option<&HeaderValue>) -> Result<Response, Ended> {
+        let mut headers = self.own_headers(EVENTS);
+        if let Some(id) = last_event {
+            headers.insert(LAST_EVENT, id.clone());
+        }
+        self.send(Method::GET, headers, None).await
+    }
+
+    /// The entry's headers, and ours, which win.
+    fn own_headers(&self, accept: &'static str) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        // A small body that unpacks to a huge one is nothing we want.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let state = self.state();
+        for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
+            if let Some(value) = value {
+                headers.insert(name, value.clone());
+            }
+        }
+        headers
+    }
+
+    async fn send(&self, method: Method, headers: HeaderMap, body: Option<Vec<u8>>) -> Result<Response, Ended> {
+        let response = self.client.send(method, headers, body).await.map_err(Fault::from)?;
+        self.reached.send_replace(true);
+        let status = response.status();
+        if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
+            let to = text(&response, header::LOCATION).and_then(|location| self.client.url().join(location).ok());
+            return Err(Fault::Redirect { status: status.as_u16(), to: to.as_ref().and_then(origin) }.into());
+        }
+        match text(&response, header::CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+            Some(encoding) => Err(Fault::Encoded(cut(encoding, 40).into()).into()),
+            None => Ok(response),
+        }
+    }
+
+    async fn head(&self, response: Response, request: &Request) -> Result<Head, Ended> {
+        let status = response.status();
+        if status.is_success() {
+            if request.method == "initialize" {
+                self.begin(&response)?;
+            }
+            return Ok(Head::Answer(response));
+        }
+        let in_session = request.method != "initialize" && self.state().session.is_some();
+        let refusal = Refusal::read(response).await;
+        if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
+            let sent = self.headers.keys().map(ToString::to_string).collect();
+            let Refusal { scheme, words, .. } = refusal;
+            return Err(Fault::Denied { status: status.as_u16(), scheme, sent, words }.into());
+        }
+        // Servers should say 404, and some say 400 and what they mean.
+        let names_session = || refusal.words.as_deref().is_some_and(|words| words.to_ascii_lowercase().contains("session"));
+        if in_session && (status == StatusCode::NOT_FOUND || status == StatusCode::BAD_REQUEST && names_session()) {
+            return Ok(Head::SessionLost);
+        }
+        match refusal.error {
+            Some(error) => Ok(Head::Error(error)),
+            None => Err(Fault::Status { status: status.as_u16(), words: refusal.words }.into()),
+        }
+    }
+
+    /// Takes the session's id, if the server gives one. It is as good as a password (row 39).
+    fn begin(&self, response: &Response) -> Result<(), Ended> {
+        let session = response.headers().get(SESSION).cloned();
+        let Some(mut session) = session else {
+            self.state().session = None;
+            return Ok(());
+        };
+        let id =
+            session.to_str().ok().filter(|id| id.len() <= SESSION_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic()));
+        let id = id.filter(|id| !id.is_empty()).ok_or(Fault::BadSessionId)?;
+        self.log.scrubber().add([id]);
+        session.set_sensitive(true);
+        self.state().session = Some(session);
+        Ok(())
+    }
+
+    /// Reads the answer to a request, and what comes before it.
+    async fn answer(&self, mut response: Response, request: &Request) -> Result<(), Ended> {
+        let status = response.status().as_u16();
+        if content_type(&response).as_deref() == Some(EVENTS) {
+            return self.follow(response, &request.id).await;
+        }
+        let body = body(&mut response).await?;
+        if body.trim_ascii().is_empty() {
+            return Err(Fault::NoAnswer(status).into());
+        }
+        match content_type(&response).as_deref() {
+            Some(JSON) | None => {}
+            Some("text/html" | "application/xhtml+xml") => return Err(Fault::WebPage.into()),
+            Some(other) => return Err(Fault::ContentType(cut(other, 80).into()).into()),
+        }
+        if self.deliver(&body, Some(&request.id)).await? {
+            return Ok(());
+        }
+        let start = String::from_utf8_lossy(&body[..body.len().min(120)]).trim().to_string();
+        Err(Fault::NotAMessage(start).into())
+    }
+
+    /// Follows a request's stream of events until its answer came, over as many connections as it takes.
+    async fn follow(&self, mut response: Response, own: &RequestId) -> Result<(), Ended> {
+        let (mut place, mut fruitless) = (Place::default(), 0);
+        loop {
+            let mut end: Ended = Fault::BrokenOff.into();
+            match self.events(&mut response, Some(own), &mut place).await {
+                Ok(true) => {
+                    let _ = timeout(REST, self.events(&mut response, None, &mut place)).await;
+                    return Ok(());
+                }
+                Ok(false) => {}
+                Err(Ended::Http(Fault::Network(broken))) => end = Fault::Network(broken).into(),
+                Err(other) => return Err(other),
+            }
+            response = loop {
+                fruitless = if std::mem::take(&mut place.news) { 1 } else { fruitless + 1 };
+                let resumable = self.has_sessions().then_some(()).and(place.last_id.clone());
+                let Some(last_id) = resumable.filter(|_| fruitless <= FRUITLESS) else { return Err(end) };
+                sleep(place.pause(fruitless)).await;
+                match self.get(Some(&last_id)).await {
+                    Ok(next) if next.status().is_success() && content_type(&next).as_deref() == Some(EVENTS) => break next,
+                    Ok(_) => return Err(end),
+                    Err(Ended::Http(Fault::Network(_))) => {}
+                    Err(other) => return Err(other),
+                }
+            };
+        }
+    }
+
+    /// Passes on a stream's events until the answer to `own` came (true) or the stream ended (false).
+    async fn events(&self, response: &mut Response, own: Option<&RequestId>, place: &mut Place) -> Result<bool, Ended> {
+        let mut reader = Reader::default();
+        loop {
+            while let Some(event) = reader.next().map_err(|_| Fault::TooLong)? {
+                place.saw(&event);
+                if !event.is_message() {
+                    self.count()?;
+                } else if self.deliver(&event.data, own).await? {
+                    return Ok(true);
+                }
+            }
+            if !response.read(&mut reader.buffer).await.map_err(Fault::from)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Passes a message on, or a batch of them. True when the answer to `own` was among them. Answers to anything else are
+    /// dropped: no stream carries another request's (row 39).
+    async fn deliver(&self, text: &[u8], own: Option<&RequestId>) -> Result<bool, Ended> {
+        let text = text.trim_ascii();
+        if text.first() != Some(&b'[') {
+            return self.deliver_one(text, own).await;
+        }
+        let batch: Vec<&RawValue> = serde_json::from_slice(text).unwrap_or_default();
+        let mut answered = false;
+        for message in batch {
+            answered |= self.deliver_one(message.get().as_bytes(), own).await?;
+        }
+        Ok(answered)
+    }
+
+    async fn deliver_one(&self, text: &[u8], own: Option<&RequestId>) -> Result<bool, Ended> {
+        self.count()?;
+        let mut message = match incoming(&self.wire, text) {
+            Incoming::Pass(message) => *message,
+            Incoming::Handled => return Ok(false),
+            Incoming::Noise => {
+                self.wire.noise.line(&text[..text.len().min(limits::LOG_LINE_BYTES)], text.len())?;
+                return Ok(false);
+            }
+            Incoming::End(why) => return Err(why),
+        };
+        let answers = match &mut message {
+            JsonRpcMessage::Response(response) => {
+                if let ServerResult::InitializeResult(result) = &response.result {
+                    self.state().version = HeaderValue::from_str(&result.protocol_version.to_string()).ok();
+                }
+                Some(own == Some(&response.id))
+            }
+            JsonRpcMessage::Error(JsonRpcError { id, .. }) => {
+                // A server that could not read the id says null.
+                let ours = own.is_some() && (id.is_none() || id.as_ref() == own);
+                *id = own.cloned();
+                Some(ours)
+            }
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        if answers != Some(false) {
+            // Nobody takes it any more when the connection ends.
+            let _ = self.to.send(message).await;
+        }
+        Ok(answers == Some(true))
+    }
+
+    fn count(&self) -> Result<(), Ended> {
+        self.gauge.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now())
+    }
+
+    /// Sends what has no answer. Only a refusal that concerns everything ends the connection.
+    pub async fn notice(&self, bytes: Vec<u8>) {
+        match self.post(None, bytes).await {
+            Ok(response) if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                let (status, refusal) = (response.status().as_u16(), Refusal::read(response).await);
+                let sent = self.headers.keys().map(ToString::to_string).collect();
+                self.wire.end(Fault::Denied { status, scheme: refusal.scheme, sent, words: refusal.words }.into());
+            }
+            Ok(mut response) if content_type(&response).as_deref() != Some(EVENTS) => {
+                // A body that is not read keeps the socket from being used again.
+                let _ = limited(&mut response, REFUSAL_BYTES).await;
+            }
+            Ok(_) => {}
+            Err(why) => self.log.write(Source::Mework, &format!("A notification was not taken: {why}")),
+        }
+    }
+
+    /// Opens the session again, unless somebody else did since `seen`.
+    async fn reopen(&self, seen: u64) -> Result<(), Ended> {
+        let _alone = self.opening.lock().await;
+        if *self.opened.borrow() != seen {
+            return Ok(());
+        }
+        let bytes = self.state().initialize.clone().ok_or(Fault::SessionLost)?;
+        self.log.write(Source::Mework, "The server forgot the session; opening a new one");
+        let mut headers = self.own_headers("application/json, text/event-stream");
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.remove(SESSION);
+        headers.remove(VERSION);
+        let mut response = self.send(Method::POST, headers, Some(bytes)).await?;
+        if !response.status().is_success() {
+            return Err(Fault::SessionLost.into());
+        }
+        self.begin(&response)?;
+        let version = match content_type(&response).as_deref() {
+            Some(EVENTS) => first_version(&mut response).await?,
+            _ => version_in(&body(&mut response).await?),
+        };
+        let version = version.and_then(|version| HeaderValue::from_str(&version).ok()).ok_or(Fault::SessionLost)?;
+        self.state().version = Some(version);
+        self.notice(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec()).await;
+        // It may be another version of the server that answers now.
+        self.wire.mark_tools_changed();
+        self.opened.send_modify(|opened| *opened += 1);
+        Ok(())
+    }
+
+    /// Listens for what the server says by itself, where it offers that. Never the cause of a connection's end, unless a
+    /// bound is broken.
+    pub async fn listen(&self) {
+        let (mut place, mut fruitless) = (Place::default(), 0);
+        let mut opened = self.opened.subscribe();
+        loop {
+            match self.get(place.last_id.as_ref()).await {
+                Ok(mut response) if response.status().is_success() && content_type(&response).as_deref() == Some(EVENTS) => {
+                    match self.events(&mut response, None, &mut place).await {
+                        Ok(_) | Err(Ended::Http(Fault::Network(_))) => {}
+                        Err(why) => return self.wire.end(why),
+                    }
+                }
+                Ok(response) if response.status() == StatusCode::NOT_FOUND && fruitless > 0 => {
+                    // The session is gone; the next request opens another.
+                    if opened.changed().await.is_err() {
+                        return;
+                    }
+                    (place, fruitless) = (Place::default(), 0);
+                    continue;
+                }
+                Ok(_) => return,
+                Err(_) => {}
+            }
+            fruitless = if std::mem::take(&mut place.news) { 1 } else { fruitless + 1 };
+            if fruitless > FRUITLESS {
+                return;
+            }
+            sleep(place.pause(fruitless)).await;
+        }
+    }
+
+    /// Ends the server's session.
+    pub async fn delete(&self) {
+        if self.state().session.is_some() {
+            let headers = self.own_headers(JSON);
+            let _ = self.client.send(Method::DELETE, headers, None).await;
+        }
+    }
+
+    /// Whether the address offers the transport before Streamable HTTP: a stream whose first event names an endpoint.
+    pub async fn is_legacy(&self) -> bool {
+        let Ok(mut response) = self.get(None).await else { return false };
+        if !response.status().is_success() || content_type(&response).as_deref() != Some(EVENTS) {
+            return false;
+        }
+        let mut reader = Reader::default();
+        loop {
+            match reader.next() {
+                Ok(Some(event)) => return event.name.as_deref() == Some("endpoint"),
+                Ok(None) if matches!(response.read(&mut reader.buffer).await, Ok(true)) => {}
+                Ok(None) | Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// What a refusal says.
+struct Refusal {
+    scheme: Option<String>,
+    words: Option<String>,
+    /// The error of a JSON-RPC answer.
+    error: Option<Box<RawValue>>,
+}
+
+impl Refusal {
+    async fn read(mut response: Response) -> Self {
+        let scheme = text(&response, header::WWW_AUTHENTICATE).and_then(|value| value.split_whitespace().next());
+        let scheme = scheme.map(|word| cut(word, 40).trim_end_matches(',').to_string());
+        let kind = content_type(&response);
+        let bytes = limited(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
+        let error = serde_json::from_slice::<Body>(&bytes).ok().and_then(|body| body.error);
+        // `{"error":"…"}` and `{"error":"…", …}` are other programs' ways to say something, no JSON-RPC.
+        let error = error.filter(|error| error.get().starts_with('{') && error.get().contains("\"code\""));
+        let words = match serde_json::from_slice::<Value>(&bytes) {
+            Ok(value) => ["/error/message", "/error_description", "/message", "/detail", "/error"]
+                .iter()
+                .find_map(|place| value.pointer(place).and_then(Value::as_str).map(str::to_string)),
+            Err(_) if kind.as_deref() == Some("text/plain") => Some(String::from_utf8_lossy(&bytes).trim().to_string()),
+            Err(_) => None,
+        };
+        Self { scheme, words: words.filter(|words| !words.is_empty()), error }
+    }
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    error: Option<Box<RawValue>>,
+}
+
+fn text(response: &Response, name: HeaderName) -> Option<&str> {
+    response.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Lower-cased, without parameters.
+fn content_type(response: &Response) -> Option<String> {
+    let value = text(response, header::CONTENT_TYPE)?;
+    Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+fn origin(url: &Url) -> Option<String> {
+    url.has_host().then(|| url.origin().ascii_serialization())
+}
+
+/// A whole body of one message.
+async fn body(response: &mut Response) -> Result<Vec<u8>, Ended> {
+    limited(response, limits::HTTP_MESSAGE_BYTES).await.map_err(|error| error.map_or(Fault::TooLong, Fault::from).into())
+}
+
+/// A body of at most `limit` bytes; an error without a cause is a longer one.
+async fn limited(response: &mut Response, limit: usize) -> Result<Vec<u8>, Option<HttpError>> {
+    let mut bytes = Vec::new();
+    while response.read(&mut bytes).await.map_err(Some)? {
+        if bytes.len() > limit {
+            return Err(None);
+        }
+    }
+    Ok(bytes)
+}
+
+fn version_in(message: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(message).ok()?;
+    value.pointer("/result/protocolVersion").and_then(Value::as_str).map(str::to_string)
+}
+
+/// The protocol version in the first answer of a stream.
+async fn first_version(response: &mut Response) -> Result<Option<String>, Ended> {
+    let mut reader = Reader::default();
+    loop {
+        while let Some(event) = reader.next().map_err(|_| Fault::TooLong)? {
+            if let Some(version) = version_in(&event.data) {
+                return Ok(Some(version));
+            }
+        }
+        if !response.read(&mut reader.buffer).await.map_err(Fault::from)? {
+            return Ok(None);
+        }
+    }
+}
