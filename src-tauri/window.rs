@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mework_engine::api::types::{ConversationSummary, Empty, Envelope, Event};
 use mework_engine::engine::Engine;
+use mework_engine::wire::{ConversationSummary, Empty, Envelope, Event};
 use tauri::plugin::TauriPlugin;
 use tauri::webview::NewWindowResponse;
 use tauri::{App, AppHandle, Manager, WebviewWindow, WebviewWindowBuilder, WindowEvent, Wry};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use mework_engine::api::types::Envelope;
 use mework_engine::api::{Request, dispatch};
 use mework_engine::engine::Engine;
 use mework_engine::error::Error;
+use mework_engine::wire::Envelope;
 use serde_json::Value;
 use tauri::State;
 use tauri::ipc::Channel;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mework_engine::api::types::{Envelope, Event};
 use mework_engine::api::{Request, dispatch};
 use mework_engine::engine::{Engine, Headless, Host, Subscription};
 use mework_engine::error::Error;
 use mework_engine::machine::Surroundings;
 use mework_engine::machine::environment::Environment;
 use mework_engine::machine::process::SUPERVISE_FLAG;
+use mework_engine::wire::{Envelope, Event};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

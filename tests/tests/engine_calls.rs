@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use mework_engine::api::types::{ApprovalRecord, CallEntry, CallOutcome, CallState, Card, Entry, EntryBody, Event, ServerStatus};
 use mework_engine::approval::Why;
 use mework_engine::approval::queue::sha256;
 use mework_engine::error::ErrorCode;
+use mework_engine::wire::{ApprovalRecord, CallEntry, CallOutcome, CallState, Card, Entry, EntryBody, Event, ServerStatus};
 use mework_tests::engine::{Home, Window, id, program};
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ impl Calling {
 fn text(outcome: &CallState) -> String {
     match outcome {
         CallState::Done(CallOutcome { content, .. }) => match &content[0] {
-            mework_engine::api::types::Block::Text { text } => text.clone(),
+            mework_engine::wire::Block::Text { text } => text.clone(),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),

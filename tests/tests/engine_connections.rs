@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
-use mework_engine::api::types::{CallEntry, CallState, Card, EntryBody, Event, ServerStatus};
 use mework_engine::engine::{Answer, Asker, CallArguments, CallOnce, Engine};
 use mework_engine::error::ErrorCode;
+use mework_engine::wire::{CallEntry, CallState, Card, EntryBody, Event, ServerStatus};
 use mework_tests::engine::{Home, Window, id, program};
 use serde_json::{Value, json};
 
@@ -361,7 +361,7 @@ async fn one_call_of_the_command_line_takes_the_same_road() {
     assert_eq!(once(&engine, &server, "echo", true, None).await.0, Err(ErrorCode::NotFound), "not one of its workspaces");
     engine.bring_workspaces(vec![folder]);
     assert_eq!(once(&engine, &server, "echo", true, None).await.0, Err(ErrorCode::NeedsConsent));
-    let view = engine.server_review(mework_engine::api::types::ServerReview { conversation: None, server: server.clone() }).await;
+    let view = engine.server_review(mework_engine::wire::ServerReview { conversation: None, server: server.clone() }).await;
     let digest = Some(view.unwrap().digest);
     let (entry, seen) = once(&engine, &server, "echo", true, digest).await;
     let entry = entry.unwrap();

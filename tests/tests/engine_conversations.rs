@@ -1,7 +1,7 @@
 //! Conversations and workspaces through the wire: what they keep, who may change them, what windows are told.
 
-use mework_engine::api::types::Event;
 use mework_engine::error::ErrorCode;
+use mework_engine::wire::Event;
 use mework_tests::engine::{Home, Window, id};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mework_engine::api::types::{Event, Servers};
 use mework_engine::engine::{Capabilities, Host};
 use mework_engine::error::{ErrorCode, Result};
+use mework_engine::wire::{Event, Servers};
 use mework_tests::engine::{Home, Window, id};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use mework_engine::api::types::{Block, CallOutcome, CallState, EntryBody, Event, ServerTest};
+use mework_engine::wire::{Block, CallOutcome, CallState, EntryBody, Event, ServerTest};
 use mework_tests::engine::{Home, Window, id};
 use mework_tests::programs::{Running, command, servers};
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 
 use std::process::ExitCode;
 
-use mework_engine::api::types::{DoctorLine, DoctorReply, Empty};
 use mework_engine::config::{FileState, ServerEntry};
 use mework_engine::machine::Machine;
 use mework_engine::machine::process::{ResolveError, sweep};
 use mework_engine::text::display_line;
+use mework_engine::wire::{DoctorLine, DoctorReply, Empty};
 use serde_json::json;
 
 use crate::args::{self, Format};

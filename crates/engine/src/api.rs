@@ -1,7 +1,6 @@
 //! The wire: every method with its parameters and reply, every event, and the one router. The method list below exists
 //! once; the router and the TypeScript both come from it.
 
-pub mod types;
 mod typescript;
 
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use crate::approval::queue::sha256;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::limits;
+use crate::wire;
 
 /// One request. A changing request carries an id of the client's making and runs once, whatever is sent again (B42).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ macro_rules! methods {
         async fn route(engine: &Arc<Engine>, method: &str, params: Value) -> Result<Value, Error> {
             match method {
                 $($name => {
-                    let params: types::$params = parse(params)?;
+                    let params: wire::$params = parse(params)?;
                     reply(engine.$function(params).await?)
                 })*
                 _ => Err(Error::new(ErrorCode::BadRequest, format!("There is no method {:?}.", method.chars().take(80).collect::<String>()))),
@@ -45,10 +45,10 @@ macro_rules! methods {
             let mut methods = String::new();
             $(
                 $(methods.push_str(&format!("  /**{} */\n", $doc));)*
-                let (params, reply) = (types.add::<types::$params>(), types.add::<types::$reply>());
+                let (params, reply) = (types.add::<wire::$params>(), types.add::<wire::$reply>());
                 methods.push_str(&format!("  {:?}: {{ params: {params}; reply: {reply}; changes: {} }};\n", $name, stringify!($kind) == "change"));
             )*
-            types.add::<types::Envelope>();
+            types.add::<wire::Envelope>();
             types.add::<Error>();
             let changing: Vec<&str> = [$(($name, stringify!($kind) == "change")),*].into_iter().filter(|(_, c)| *c).map(|(n, _)| n).collect();
             format!(

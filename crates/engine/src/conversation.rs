@@ -9,10 +9,10 @@ pub mod shown;
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::api::types::{Consent, Review};
 use crate::config::{Level, Listing, Scope, Server};
 use crate::store::ConsentRow;
 use crate::text;
+use crate::wire::{Consent, Review};
 
 pub use review::{proposal, view};
 pub use servers::{Ticks, servers, summary};

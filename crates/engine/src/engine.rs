@@ -20,7 +20,6 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
-use crate::api::types::*;
 use crate::approval::queue::Queue;
 use crate::config::{self, Level, Listing, Scope};
 use crate::error::{Error, Result};
@@ -29,6 +28,7 @@ use crate::mcp::log::Logs;
 use crate::mcp::pool::{Bounds, Pool};
 use crate::store::{Store, StoreError};
 use crate::text::Scrubber;
+use crate::wire::*;
 
 pub use events::Subscription;
 pub use host::{Capabilities, Headless, Host};

@@ -10,11 +10,11 @@
 //! - [`tools`]: the catalogue a conversation's tools form, and what they are called
 //! - [`mcp`]: the client side of MCP: one connection, a conversation's pool of them, Test connection
 //! - [`approval`]: whether a call asks, and the queue of cards waiting for a person
-//! - [`api::types`]: what crosses the wire; shapes only
+//! - [`wire`]: the words of the wire: what is kept, told and answered; shapes only
 //! - [`store`]: what is kept between runs
 //! - [`conversation`]: workspaces, selection, settings, transcript
 //! - [`engine`]: one method per thing a person can do
-//! - [`api`]: the wire: every method and event, once
+//! - [`api`]: every method of the wire, once; the one router
 
 pub mod api;
 pub mod approval;
@@ -28,3 +28,4 @@ pub mod mcp;
 pub mod store;
 pub mod text;
 pub mod tools;
+pub mod wire;

@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// In reading order. `api::types` are the words of the wire, shapes only: the rooms that keep and tell them come after it,
-/// the router comes last.
+/// In reading order.
 const ROOMS: [&str; 13] = [
     "error",
     "limits",
@@ -14,7 +13,7 @@ const ROOMS: [&str; 13] = [
     "tools",
     "mcp",
     "approval",
-    "api::types",
+    "wire",
     "store",
     "conversation",
     "engine",
@@ -25,13 +24,9 @@ fn rank(room: &str) -> Option<usize> {
     ROOMS.iter().position(|name| *name == room)
 }
 
-/// The room a path from the crate's root leads into: `["api", "types", "Card"]` → `api::types`.
+/// The room a path from the crate's root leads into.
 fn room(path: &[String]) -> Option<usize> {
-    let first = path.first()?;
-    match path.get(1) {
-        Some(second) if first == "api" && second == "types" => rank("api::types"),
-        _ => rank(first),
-    }
+    rank(path.first()?)
 }
 
 /// The code without comments and without what stands in string literals.
@@ -136,7 +131,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// `src/api/types.rs` → `["api", "types"]`
+/// `src/mcp/pool.rs` → `["mcp", "pool"]`
 fn module(source: &Path, root: &Path) -> Vec<String> {
     let relative = source.strip_prefix(root).unwrap().with_extension("");
     relative.iter().map(|part| part.to_string_lossy().into_owned()).collect()
@@ -189,13 +184,11 @@ fn the_reader_finds_what_it_should() {
         use crate::{config::{self, Level as L}, store::*};
         let a = "crate::engine::no \" crate::engine"; /* crate::engine */
         let b = r#"crate::engine"#; let c = '"'; crate::text::display(x);
-        not_a_crate::engine::x(); super::super::api::types::Card
+        not_a_crate::engine::x(); super::super::wire::Card
     "##;
     let code = code(source);
     let found: Vec<String> = paths(&code, "crate").iter().map(|p| p.join("::")).collect();
     assert_eq!(found, ["config::self", "config::Level", "store", "text::display"]);
     let up: Vec<String> = paths(&code, "super::super").iter().map(|p| p.join("::")).collect();
-    assert_eq!(up, ["api::types::Card"]);
-    assert_eq!(room(&["api".into(), "types".into()]), Some(8));
-    assert_eq!(room(&["api".into(), "dispatch".into()]), Some(12));
+    assert_eq!(up, ["wire::Card"]);
 }

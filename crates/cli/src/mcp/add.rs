@@ -1,10 +1,10 @@
 //! `mework mcp add`: writes one server into a file (B17), from the command line or, with no arguments in a terminal, by
 //! asking for every value.
 
-use mework_engine::api::types::ServerAdd;
 use mework_engine::config::entry::check_name;
 use mework_engine::config::{FileState, Level, Listing, Scope, ServerEntry};
 use mework_engine::text::display_line;
+use mework_engine::wire::ServerAdd;
 use serde_json::{Map, Value, json};
 
 use super::{Ended, is_json};

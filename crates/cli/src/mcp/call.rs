@@ -4,11 +4,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use mework_engine::api::types::{Block, CallEntry, CallOutcome, CallState, Card, Progress};
 use mework_engine::approval::Why;
 use mework_engine::config::ServerEntry;
 use mework_engine::engine::{Answer, Asker, CallArguments, CallOnce};
 use mework_engine::text::{display, display_line};
+use mework_engine::wire::{Block, CallEntry, CallOutcome, CallState, Card, Progress};
 use serde_json::{Value, json};
 
 use super::consent::{self, Agreed, field};

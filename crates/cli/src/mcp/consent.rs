@@ -1,9 +1,9 @@
 //! Showing what a server would start, in full, and asking (security rows 1–3): nothing starts before a person agreed to
 //! exactly this entry. `--yes` is that person's answer given beforehand.
 
-use mework_engine::api::types::{Consent, ConsentView, EntryView, ServerReview, VariableUse};
 use mework_engine::config::Server;
 use mework_engine::text::{display, display_line};
+use mework_engine::wire::{Consent, ConsentView, EntryView, ServerReview, VariableUse};
 
 use crate::declared::{Choice, Declared};
 use crate::output::{Colour, Stop, Style, note, say};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use mework_engine::api::types::{Consent, ServerReview};
 use mework_engine::config::ServerEntry;
 use mework_engine::limits::CONFIG_FILE_BYTES;
 use mework_engine::machine::FileRead;
 use mework_engine::text::display_line;
+use mework_engine::wire::{Consent, ServerReview};
 use serde_json::{Value, json};
 
 use super::consent::{entry, field};

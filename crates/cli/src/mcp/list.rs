@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mework_engine::api::types::Consent;
 use mework_engine::config::{FileState, Level, Listing, Scope, ServerEntry};
 use mework_engine::text::display_line;
+use mework_engine::wire::Consent;
 use serde_json::{Value, json};
 
 use super::{Ended, is_json};

@@ -1,8 +1,8 @@
 //! `mework mcp remove`: takes one entry out of its file; every other byte stays (B17).
 
-use mework_engine::api::types::ServerRemove;
 use mework_engine::config::FileState;
 use mework_engine::text::display_line;
+use mework_engine::wire::ServerRemove;
 use serde_json::json;
 
 use super::{Ended, is_json};

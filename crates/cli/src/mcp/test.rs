@@ -3,10 +3,10 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use mework_engine::api::types::{Consent, ServerTest, StageInfo, TestReport, ToolInfo};
 use mework_engine::config::ServerEntry;
 use mework_engine::mcp::Stage;
 use mework_engine::text::{display, display_line};
+use mework_engine::wire::{Consent, ServerTest, StageInfo, TestReport, ToolInfo};
 use serde_json::{Value, json};
 
 use super::consent::{self, Agreed};

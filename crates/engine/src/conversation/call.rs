@@ -12,7 +12,6 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::api::types::{self, ApprovalRecord, CallEntry, CallOutcome, CallState};
 use crate::approval::queue::{Answer, Approval, Binding, Card, sha256};
 use crate::approval::{Level, Verdict, Why, by_level, verdict};
 use crate::config::Server;
@@ -24,6 +23,7 @@ use crate::mcp::wire::Progress;
 use crate::store::{new_id, now};
 use crate::tools::arguments::Arguments;
 use crate::tools::{ServerTools, Tool, workspace};
+use crate::wire::{self, ApprovalRecord, CallEntry, CallOutcome, CallState};
 
 /// Windows hear of progress this often at most.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -265,7 +265,7 @@ async fn running(house: &dyn House, there: &There, entry: &mut CallEntry) -> Res
             answered = &mut answer => return answered,
             Some(step) = steps.recv() => untold = Some(step),
             () = tokio::time::sleep_until(next), if untold.is_some() => {
-                let progress = untold.take().map(|step| types::Progress {
+                let progress = untold.take().map(|step| wire::Progress {
                     progress: step.progress,
                     total: step.total,
                     message: step.message,
@@ -284,14 +284,14 @@ pub fn outcome(result: CallResult, elapsed_ms: u64) -> CallOutcome {
     CallOutcome { is_error, content: content.into_iter().map(block).collect(), structured, bytes, elapsed_ms }
 }
 
-fn block(block: Block) -> types::Block {
+fn block(block: Block) -> wire::Block {
     match block {
-        Block::Text { text } => types::Block::Text { text },
-        Block::Image { mime, data, width, height } => types::Block::Image { mime: mime.into(), data, width, height },
-        Block::Audio { mime, bytes } => types::Block::Audio { mime, bytes },
-        Block::ResourceLink { uri, name, mime } => types::Block::ResourceLink { uri, name, mime },
-        Block::Resource { uri, mime, text } => types::Block::Resource { uri, mime, text },
-        Block::Other { what } => types::Block::Other { what },
+        Block::Text { text } => wire::Block::Text { text },
+        Block::Image { mime, data, width, height } => wire::Block::Image { mime: mime.into(), data, width, height },
+        Block::Audio { mime, bytes } => wire::Block::Audio { mime, bytes },
+        Block::ResourceLink { uri, name, mime } => wire::Block::ResourceLink { uri, name, mime },
+        Block::Resource { uri, mime, text } => wire::Block::Resource { uri, mime, text },
+        Block::Other { what } => wire::Block::Other { what },
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::api::types::{ConsentView, DiffLine, EntryView, Proposal, TransportKind, VariableUse};
 use crate::config::consent::{self, Review};
 use crate::config::{Scope, Server, Transport, paste};
 use crate::store::ConsentRow;
 use crate::text::{display, display_line};
+use crate::wire::{ConsentView, DiffLine, EntryView, Proposal, TransportKind, VariableUse};
 
 /// The view of an entry as it is now; with old beside new when something else was agreed to. `folder`: where it starts when
 /// its entry says nothing.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{GLOBAL, Placed, consent};
-use crate::api::types::{Consent, Review, Section, ServerRow, ServerStatus, Servers, TransportKind};
 use crate::config::{FileState, Launch, Scope, Server, ServerEntry, ServerId, Transport};
 use crate::store::ConsentRow;
 use crate::text;
+use crate::wire::{Consent, Review, Section, ServerRow, ServerStatus, Servers, TransportKind};
 
 /// What one conversation ticked, and what a person agreed to anywhere.
 pub struct Ticks<'a> {

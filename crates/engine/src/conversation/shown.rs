@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::api::types::{Connected, FailureInfo, PeerInfo, ServerStatus, SetAsideTool, StageInfo, TestReport, ToolInfo};
 use crate::mcp::probe::Report;
 use crate::mcp::{Failure, Health, Peer, StageReport};
 use crate::store::now;
 use crate::text::{display_capped, display_line};
 use crate::tools::{ServerTools, Tool};
+use crate::wire::{Connected, FailureInfo, PeerInfo, ServerStatus, SetAsideTool, StageInfo, TestReport, ToolInfo};
 
 /// Names and versions of servers and tools.
 const NAME_CHARS: usize = 200;

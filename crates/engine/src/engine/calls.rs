@@ -10,7 +10,6 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
 use super::{Answer, Asker, CallArguments, CallOnce, Engine};
-use crate::api::types::*;
 use crate::approval::{self, queue};
 use crate::config::Launch;
 use crate::conversation::call::{self, Call, Cleared, House, Reached};
@@ -24,6 +23,7 @@ use crate::mcp::{Failure, Health, Stage};
 use crate::store::{ConversationRow, new_id, now};
 use crate::tools::arguments::{self, Arguments};
 use crate::tools::{Tool, pairs};
+use crate::wire::*;
 
 /// How long ending calls may take before the app ends all the same.
 const ENDING: Duration = Duration::from_secs(5);

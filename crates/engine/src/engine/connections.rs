@@ -8,7 +8,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Engine;
 use super::servers::{Admission, server_id, unavailable, works_in_a_workspace};
-use crate::api::types::*;
 use crate::config::{Server, ServerEntry, ServerId};
 use crate::conversation::call::Cleared;
 use crate::conversation::{self, shown};
@@ -17,6 +16,7 @@ use crate::limits;
 use crate::mcp::pool::{Change, Effort, Eras};
 use crate::mcp::{Era, Health, probe};
 use crate::store::{ConversationRow, Store, new_id, now};
+use crate::wire::*;
 
 type Schema = serde_json::Map<String, serde_json::Value>;
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Engine;
-use crate::api::types::*;
 use crate::approval::Level as Security;
 use crate::config::{self, Level, Scope};
 use crate::conversation::{self, GLOBAL, Placed, Ticks};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
 use crate::store::{ConversationRow, Lease, WorkspaceRow, new_id, now, private_dir};
+use crate::wire::*;
 
 impl Engine {
     pub async fn workspace_add(&self, p: WorkspaceAdd) -> Result<IdReply> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 
-use crate::api::types::{Envelope, Event};
+use crate::wire::{Envelope, Event};
 
 /// A reader that is further behind than this takes a new snapshot.
 const BACKLOG: usize = 1024;

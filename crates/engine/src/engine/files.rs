@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::Engine;
 use super::servers::server_id;
-use crate::api::types::*;
 use crate::config::edit::{self, EditProblem};
 use crate::config::folder::Shown;
 use crate::config::{self, FileState, Level, Scope, ServerEntry, ServerId};
 use crate::conversation::GLOBAL;
 use crate::error::{Error, ErrorCode, Result};
+use crate::wire::*;
 
 /// What the sample server is called in the file.
 const SAMPLE: &str = "sample";

@@ -8,10 +8,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
 use super::Engine;
-use crate::api::types::{Event, LogLine, LogSource};
 use crate::config::ServerId;
 use crate::mcp::log::{Line, Source};
 use crate::store::now;
+use crate::wire::{Event, LogLine, LogSource};
 
 /// Lines told in one [`SPAN`]; later ones in it are only counted.
 const LINES: usize = 200;

@@ -5,10 +5,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Engine;
-use crate::api::types::{CallState, Entry, EntryBody, Event};
 use crate::error::Result;
 use crate::machine::process::sweep;
 use crate::store::{Lease, now};
+use crate::wire::{CallState, Entry, EntryBody, Event};
 
 /// How often to look whether another process wrote. Looking is one read of one number.
 const LOOK: Duration = Duration::from_millis(500);

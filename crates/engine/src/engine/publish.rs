@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Engine;
-use crate::api::types::{Card, Conversation, ConversationSummary, Event, Servers, Settings, Workspace};
 use crate::approval::Level;
 use crate::error::Result;
+use crate::wire::{Card, Conversation, ConversationSummary, Event, Servers, Settings, Workspace};
 
 #[derive(Default)]
 pub(super) struct Published {
@@ -156,7 +156,7 @@ impl Engine {
 }
 
 /// The rows whose badge changed, when nothing else did.
-fn only_badges(old: &Servers, new: &Servers) -> Option<Vec<(String, crate::api::types::ServerStatus)>> {
+fn only_badges(old: &Servers, new: &Servers) -> Option<Vec<(String, crate::wire::ServerStatus)>> {
     let mut patched = old.clone();
     let mut changed = Vec::new();
     let rows = |servers: &Servers| servers.sections.iter().map(|section| section.rows.len()).collect::<Vec<_>>();

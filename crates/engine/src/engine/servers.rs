@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::Engine;
-use crate::api::types::*;
 use crate::config::{self, FileState, Launch, Level, Scope, Server, ServerEntry, ServerId};
 use crate::conversation;
 use crate::conversation::call::Cleared;
 use crate::error::{Error, ErrorCode, Result};
 use crate::store::{ConsentRow, ConversationRow};
+use crate::wire::*;
 
 /// A declared server, found by its id in files that were read just now.
 pub(super) struct Found {

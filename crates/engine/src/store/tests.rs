@@ -1,6 +1,6 @@
 use super::*;
-use crate::api::types::{CallEntry, CallState, Entry, EntryBody};
 use crate::approval::Level;
+use crate::wire::{CallEntry, CallState, Entry, EntryBody};
 
 fn row(id: &str) -> ConversationRow {
     ConversationRow {

@@ -3,7 +3,7 @@
 use rusqlite::Transaction;
 
 use super::{Result, Store};
-use crate::api::types::{CallState, Entry, EntryBody};
+use crate::wire::{CallState, Entry, EntryBody};
 
 /// An entry and when it last changed.
 #[derive(Debug, Clone, PartialEq)]
