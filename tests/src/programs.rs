@@ -1,7 +1,10 @@
 //! The programs under test, a home folder of their own, and processes that end with the test that started them.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 pub use crate::engine::PATIENCE;
@@ -112,6 +115,40 @@ impl Recorded {
     }
     pub fn was_started(&self) -> bool {
         self.0.exists()
+    }
+}
+
+/// A listener that counts who comes; nobody should.
+pub struct Canary {
+    port: u16,
+    visits: Arc<AtomicUsize>,
+}
+
+impl Default for Canary {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Canary {
+    pub fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("a port").port();
+        let visits = Arc::new(AtomicUsize::new(0));
+        let count = visits.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::SeqCst);
+                drop(stream);
+            }
+        });
+        Self { port, visits }
+    }
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+    pub fn visits(&self) -> usize {
+        self.visits.load(Ordering::SeqCst)
     }
 }
 

@@ -153,7 +153,7 @@ pub struct Window {
 }
 
 /// Finds visible elements by role and accessible name, near enough to what a screen reader does: `aria-label`, `label`
-/// elements, text, `title`, `placeholder`. Text is compared with white space folded; `*` at an end stands for anything.
+/// elements, text, `title`, `placeholder`. Text is compared with white space folded; one `*` stands for anything.
 const FIND: &str = r#"
 const [role, wanted, within, usable] = arguments;
 const fold = (t) => (t ?? '').replace(/\s+/g, ' ').trim();
@@ -167,7 +167,8 @@ const nameOf = (e) => {
   if (e.labels?.length) return fold([...e.labels].map((l) => l.innerText).join(' '));
   return fold(e.innerText) || fold(e.title) || fold(e.placeholder);
 };
-const matches = (name) => wanted.startsWith("*") ? name.endsWith(fold(wanted.slice(1))) : wanted.endsWith('*') ? name.startsWith(fold(wanted.slice(0, -1))) : name === fold(wanted);
+const parts = wanted.split('*').map(fold), stars = wanted.includes('*');
+const matches = (name) => stars ? name.startsWith(parts[0]) && name.endsWith(parts.at(-1)) : name === fold(wanted);
 const root = within ?? document;
 for (const e of root.querySelectorAll('*')) {
   if (roleOf(e) !== role || !matches(nameOf(e))) continue;
@@ -233,6 +234,13 @@ impl Window {
         let field = self.find(role, name).await;
         field.clear().await.expect("a field that can be cleared");
         field.send_keys(text).await.expect("a field that can be written in");
+    }
+
+    /// The same as one step, as pasting does it.
+    pub async fn paste(&self, role: &str, name: &str, text: &str) {
+        let field = serde_json::to_value(self.find(role, name).await).expect("an element");
+        let script = "const [field, text] = arguments; field.focus(); field.select(); return document.execCommand('insertText', false, text)";
+        assert_eq!(self.run(script, vec![field, text.into()]).await, Value::Bool(true), "{name} takes a paste");
     }
 
     /// Waits until the page shows this text somewhere.

@@ -30,7 +30,7 @@ async fn from_an_empty_home_to_allowed_calls_on_real_servers() {
         "everything": { "command": servers().join("node_modules/.bin/mcp-server-everything"), "args": ["stdio"] },
         "time": { "command": servers().join("venv/bin/mcp-server-time"), "args": ["--local-timezone", "Europe/Berlin"] },
     } });
-    window.write("textbox", "Paste a server", &pasted.to_string()).await;
+    window.paste("textbox", "Paste a server", &pasted.to_string()).await;
     window.shot("window-2-paste").await;
     for name in ["everything", "time"] {
         window.press("Add").await;

@@ -2,13 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use std::io::Read;
-use std::net::TcpListener;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mework_tests::programs::{Home, PATIENCE, command, mework_desktop};
+use mework_tests::programs::{Canary, Home, PATIENCE, command, mework_desktop};
 use mework_tests::window::Desktop;
 use serde_json::{Value, json};
 
@@ -16,34 +13,6 @@ use serde_json::{Value, json};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; \
     connect-src 'self' ipc: http://ipc.localhost; frame-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; \
     require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
-
-/// A listener that counts who comes; nobody should.
-struct Canary {
-    port: u16,
-    visits: Arc<AtomicUsize>,
-}
-
-impl Canary {
-    fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let visits = Arc::new(AtomicUsize::new(0));
-        let count = visits.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                count.fetch_add(1, Ordering::SeqCst);
-                drop(stream);
-            }
-        });
-        Self { port, visits }
-    }
-    fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
-    }
-    fn visits(&self) -> usize {
-        self.visits.load(Ordering::SeqCst)
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_window_opens_and_its_page_hears_the_engine() {
