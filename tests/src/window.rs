@@ -55,21 +55,49 @@ impl Desktop {
         environment
     }
 
-    /// Titles of the windows on this display, as a taskbar shows them.
+    /// Titles of the windows and dialogs on this display, as a taskbar shows them.
     pub fn window_titles(&self) -> Vec<String> {
-        let ask = |arguments: &[&str]| {
-            let output =
-                command("xprop").args(["-display", &self.display]).args(arguments).output().expect("xprop; run `make setup`");
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        };
-        let tree =
-            command("xwininfo").args(["-display", &self.display, "-root", "-tree"]).output().expect("xwininfo; run `make setup`");
-        String::from_utf8_lossy(&tree.stdout)
-            .lines()
+        self.windows().into_iter().map(|(_, title)| title).collect()
+    }
+
+    /// X's numbers of windows and dialogs, and their titles.
+    fn windows(&self) -> Vec<(String, String)> {
+        let tree = self.x("xwininfo", &["-root", "-tree"]);
+        tree.lines()
             .filter_map(|line| line.split_whitespace().next().filter(|word| word.starts_with("0x")))
-            .filter(|id| ask(&["-id", id, "WM_STATE", "_NET_WM_WINDOW_TYPE"]).contains("_NET_WM_WINDOW_TYPE_NORMAL"))
-            .filter_map(|id| Some(ask(&["-id", id, "_NET_WM_NAME"]).split('"').nth(1)?.to_owned()))
+            .filter_map(|id| {
+                let about = self.x("xprop", &["-id", id, "_NET_WM_WINDOW_TYPE", "_NET_WM_NAME", "WM_STATE"]);
+                let shown = self.x("xwininfo", &["-id", id]).contains("IsViewable");
+                let real = about.contains("_TYPE_NORMAL") || about.contains("_TYPE_DIALOG");
+                (shown && real).then(|| Some((id.to_owned(), about.split('"').nth(1)?.to_owned())))?
+            })
             .collect()
+    }
+
+    fn x(&self, program: &str, arguments: &[&str]) -> String {
+        let output = command(program).env("DISPLAY", &self.display).args(arguments).output();
+        let output = output.unwrap_or_else(|problem| panic!("{program} could not be started: {problem}. Run `make setup`"));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Presses the close button that a window manager draws on the window with this title.
+    pub async fn close_window(&self, title: &str) {
+        let id = self.window_number(title).await;
+        self.x("python3", &["-c", ASK_TO_CLOSE, &id]);
+    }
+
+    /// Gives the window with this title the keyboard and presses keys.
+    pub async fn press_keys(&self, title: &str, keys: &[&str]) {
+        let id = self.window_number(title).await;
+        self.x("xdotool", &["windowfocus", "--sync", &id]);
+        self.x("xdotool", &[&["key", "--delay", "60"], keys].concat());
+    }
+
+    async fn window_number(&self, title: &str) -> String {
+        crate::programs::eventually(&format!("a window titled {title:?}"), || {
+            self.windows().into_iter().find(|(_, shown)| shown == title).map(|(id, _)| id)
+        })
+        .await
     }
 
     /// The program started the way a person starts it, not driven.
@@ -106,13 +134,33 @@ impl Desktop {
             .connect(&format!("http://127.0.0.1:{port}"))
             .await
             .expect("a session with the window");
-        let window = Window { client, said, _driver: driver };
+        let app = child_of(driver.0.id()).expect("the app, started by the driver");
+        let window = Window { client, app, said, _driver: driver };
         window
             .until("the page to be drawn", "return document.readyState === 'complete' && document.body.innerText.trim() !== ''")
             .await;
         window
     }
 }
+
+/// Sends WM_DELETE_WINDOW, as window managers do. Debian 12's xdotool cannot.
+const ASK_TO_CLOSE: &str = r#"
+import ctypes, sys
+x = ctypes.CDLL("libX11.so.6")
+x.XOpenDisplay.restype = ctypes.c_void_p
+x.XInternAtom.restype = ctypes.c_ulong
+display = ctypes.c_void_p(x.XOpenDisplay(None))
+class Message(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("serial", ctypes.c_ulong), ("sent", ctypes.c_int), ("display", ctypes.c_void_p),
+                ("window", ctypes.c_ulong), ("kind", ctypes.c_ulong), ("format", ctypes.c_int), ("data", ctypes.c_long * 5),
+                ("rest", ctypes.c_long * 24)]
+window = int(sys.argv[1], 16)
+atom = lambda name: x.XInternAtom(display, name, 0)
+message = Message(33, 0, 1, display, window, atom(b"WM_PROTOCOLS"), 32, (ctypes.c_long * 5)(atom(b"WM_DELETE_WINDOW"), 0, 0, 0, 0))
+x.XSendEvent(display, ctypes.c_ulong(window), 0, ctypes.c_long(0), ctypes.byref(message))
+x.XFlush(display)
+x.XCloseDisplay(display)
+"#;
 
 fn first_line(process: &mut Running, name: &str) -> String {
     let stdout = process.0.stdout.take().expect("a piped stdout");
@@ -148,6 +196,7 @@ fn free_port() -> u16 {
 /// A driven window. Every step waits for what it needs and says what it saw instead.
 pub struct Window {
     client: Client,
+    app: libc::pid_t,
     said: PathBuf,
     _driver: Running,
 }
@@ -323,12 +372,37 @@ impl Window {
 
     /// Ends the app as a logout does, so that it keeps what it keeps. The driver's own end gives it no time for that.
     pub async fn end_in_order(self) {
-        let app = child_of(self._driver.0.id()).expect("the app, started by the driver");
         // SAFETY: kill has no memory effects; the driver has not waited for its child yet, so the id is the app's.
-        unsafe { libc::kill(app, libc::SIGTERM) };
-        let gone = || (!std::path::Path::new(&format!("/proc/{app}/cmdline")).exists() || is_dead(app)).then_some(());
-        crate::programs::eventually("the app to end", gone).await;
+        unsafe { libc::kill(self.app, libc::SIGTERM) };
+        self.ended().await;
+    }
+
+    /// Waits until the app has ended by itself.
+    pub async fn ended(&self) {
+        crate::programs::eventually("the app to end", || is_dead(self.app).then_some(())).await;
         let _ = self.client.clone().close().await;
+    }
+
+    /// A request that must work; its reply.
+    pub async fn ok(&self, method: &str, params: Value) -> Value {
+        let mut reply = self.request(method, params).await;
+        assert!(reply["error"].is_null(), "{method} was answered with {reply}");
+        reply["ok"].take()
+    }
+
+    /// Waits until so many calls run.
+    pub async fn until_running(&self, calls: u64) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let snapshot = self.ok("snapshot", json!({})).await;
+            let running: u64 =
+                snapshot["conversations"].as_array().into_iter().flatten().filter_map(|c| c["running_calls"].as_u64()).sum();
+            if running == calls {
+                return;
+            }
+            assert!(Instant::now() < until, "{running} calls run, not {calls}: {snapshot:#}");
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
     }
 
     /// Ends the session before the driver: the other way round would leave the app behind.

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use mework_tests::programs::{Canary, Home, PATIENCE, command, mework_desktop};
+use mework_tests::engine::program;
+use mework_tests::programs::{Canary, Home, PATIENCE, command, eventually, mework_desktop};
 use mework_tests::window::Desktop;
 use serde_json::{Value, json};
 
@@ -173,6 +174,38 @@ async fn b43_a_second_start_ends_and_leaves_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn b43_closing_while_a_call_runs_asks_once() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    home.declare(json!({ "waits": { "command": program("fake-server") } }));
+    let app = desktop.open_window(&home).await;
+    let conversation = app.ok("conversation.create", json!({ "workspaces": [] })).await["id"].clone();
+    let server = format!("native:local:{}#waits", home.global_file().display());
+    let view = app.ok("server.review", json!({ "conversation": conversation, "server": server })).await;
+    app.ok("server.tick", json!({ "conversation": conversation, "server": server, "ticked": true, "digest": view["digest"] }))
+        .await;
+    app.ok("conversation.set_level", json!({ "id": conversation, "level": "full_access" })).await;
+    app.ok("call.start", json!({ "conversation": conversation, "server": server, "tool": "never", "arguments": "{}" })).await;
+    app.until_running(1).await;
+
+    desktop.close_window("Mework").await;
+    desktop.press_keys("Close Mework?", &["Escape"]).await;
+    eventually("the question to go", || (desktop.window_titles() == ["Mework"]).then_some(())).await;
+    assert_eq!(app.title().await, "Mework", "it is still there");
+
+    desktop.close_window("Mework").await;
+    desktop.press_keys("Close Mework?", &["Return"]).await;
+    app.ended().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b43_closing_with_nothing_running_asks_nothing() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let app = desktop.open_window(&home).await;
+    desktop.close_window("Mework").await;
+    app.ended().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn b43_size_and_zoom_come_back() {
     let (desktop, home) = (Desktop::new(), Home::empty());
     let window = desktop.open_window(&home).await;
@@ -199,10 +232,7 @@ async fn it_ends_in_order_when_asked_to() {
     let (desktop, home) = (Desktop::new(), Home::empty());
     let mut app = desktop.start(&home);
     // Up once its database is there.
-    mework_tests::programs::eventually("the app to be up", || {
-        home.path().join(".local/share/mework/webview").exists().then_some(())
-    })
-    .await;
+    eventually("the app to be up", || home.path().join(".local/share/mework/webview").exists().then_some(())).await;
     app.signal(15);
     assert_eq!(app.ended(PATIENCE).await.code(), Some(0));
 }
