@@ -86,6 +86,12 @@ impl Desktop {
         self.x("python3", &["-c", ASK_TO_CLOSE, &id]);
     }
 
+    /// Takes the window with this title off the screen, as minimising does.
+    pub async fn hide_window(&self, title: &str) {
+        let id = self.window_number(title).await;
+        self.x("xdotool", &["windowunmap", "--sync", &id]);
+    }
+
     /// Gives the window with this title the keyboard and presses keys.
     pub async fn press_keys(&self, title: &str, keys: &[&str]) {
         let id = self.window_number(title).await;

@@ -159,11 +159,14 @@ async fn row_11_a_clicked_link_opens_in_the_systems_browser_and_nothing_else_doe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn b43_a_second_start_ends_and_leaves_the_first() {
+async fn b43_a_second_start_brings_the_first_to_the_front_and_ends() {
     let (desktop, home) = (Desktop::new(), Home::empty());
     let window = desktop.open_window(&home).await;
+    desktop.hide_window("Mework").await;
+    assert_eq!(desktop.window_titles(), [""; 0]);
     let mut second = desktop.start(&home);
     assert!(second.ended(PATIENCE).await.success());
+    eventually("the window to be shown again", || (desktop.window_titles() == ["Mework"]).then_some(())).await;
     assert_eq!(window.title().await, "Mework");
     // Another home is another app.
     let other = Home::empty();
