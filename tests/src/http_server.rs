@@ -66,6 +66,8 @@ pub enum Step {
     Hold,
     /// This text again and again until the client hangs up.
     Forever(String),
+    /// The same, this many times a second.
+    EachSecond(String, u32),
 }
 
 impl Reply {
@@ -255,6 +257,13 @@ impl HttpServer {
                 Step::Forever(text) => loop {
                     chunk(socket, &text).await?;
                 },
+                Step::EachSecond(text, times) => {
+                    let mut tick = tokio::time::interval(std::time::Duration::from_secs(1) / times);
+                    loop {
+                        tick.tick().await;
+                        chunk(socket, &text).await?;
+                    }
+                }
             }
         }
         socket.write_all(b"0\r\n\r\n").await?;

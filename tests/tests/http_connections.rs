@@ -376,6 +376,39 @@ async fn row_23_messages_are_bounded() {
     assert!(connection.is_open());
 }
 
+/// Row 24: too many messages for too long end the connection, wherever they come.
+#[tokio::test]
+async fn row_24_a_flood_ends_the_connection() {
+    let server = HttpServer::start(|seen, _| {
+        let noise = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
+        let many = format!("data: {noise}\n\n").repeat(150);
+        (seen.verb == "GET").then(|| Reply::Events(vec![Step::EachSecond(many, 10)]))
+    })
+    .await;
+    let connection = open(&Bench::new(), &server).await;
+    let failure = connection.until_broken().await;
+    assert_eq!(failure.message, "It sent more than 1000 messages a second for 5 seconds.");
+    assert!(!connection.is_open());
+}
+
+/// A list of messages is taken apart; one that is too long is no message.
+#[tokio::test]
+async fn messages_may_come_as_a_list() {
+    let server = HttpServer::start(|seen, _| {
+        let progress = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+        let copies = seen.body["params"]["arguments"]["copies"].as_u64()?;
+        let mut list = vec![progress; copies as usize];
+        list.push(seen.words("done"));
+        Some(Reply::json(json!(list)))
+    })
+    .await;
+    let connection = open(&Bench::new(), &server).await;
+    assert_eq!(words(&call(&connection, "echo", json!({ "copies": 1023 })).await.unwrap()), "done");
+    assert!(connection.tools_changed());
+    let Err(CallError::Broken(failure)) = call(&connection, "echo", json!({ "copies": 1024 })).await else { panic!("no fault") };
+    assert!(failure.message.starts_with("What it answered is no protocol message, such as `[{"), "{failure:?}");
+}
+
 /// Row 23: heads that drip and answers that never come end with the time limit of what waits for them.
 #[tokio::test]
 async fn row_23_slow_heads_and_silence_have_an_end() {

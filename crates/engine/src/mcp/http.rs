@@ -2,9 +2,10 @@
 //! leniently ([`super::wire`]), everything is bounded while it is read (B21, row 23), arguments are sent as they were
 //! shown, and every refusal gets its words. Both eras: with sessions (up to 2025-11-25) and without (2026-07-28).
 //!
-//! [`session`] holds one server's exchanges, [`greet`] begins them, [`sse`] reads event streams, [`fault`] words what
+//! [`session`] holds one server's exchanges, [`greet`] begins them, [`body`] and [`sse`] read bodies and event streams, [`fault`] words what
 //! goes wrong. How bytes travel is the machine's ([`crate::machine::http`]).
 
+mod body;
 mod fault;
 pub(super) mod greet;
 pub(super) mod headers;

@@ -8,21 +8,19 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use rmcp::model::{JsonRpcError, JsonRpcMessage, RequestId, ServerResult};
-use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
-use url::Url;
 
 use super::super::framer::{Ended, Gauge};
 use super::super::log::{ServerLog, Source, cut};
 use super::super::wire::{Incoming, Request, Wire, incoming};
+use super::body::{Batch, REFUSAL_BYTES, Refusal, body, content_type, first_version, limited, origin, text, version_in};
 use super::sse::{Event, Reader};
 use super::{Fault, Item, headers};
 use crate::limits;
-use crate::machine::http::{Client, HttpError, Response};
+use crate::machine::http::{Client, Response};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -30,8 +28,6 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-/// Bytes read of a refusal, for its words.
-const REFUSAL_BYTES: usize = 64 * 1024;
 const SESSION_ID_BYTES: usize = 1024;
 /// Reconnections in a row that brought nothing new, before a stream is given up.
 const FRUITLESS: u32 = 5;
@@ -350,7 +346,7 @@ impl Session {
         if text.first() != Some(&b'[') {
             return self.deliver_one(text, own).await;
         }
-        let batch: Vec<&RawValue> = serde_json::from_slice(text).unwrap_or_default();
+        let Ok(Batch(batch)) = serde_json::from_slice(text) else { return Ok(false) };
         let mut answered = false;
         for message in batch {
             answered |= self.deliver_one(message.get().as_bytes(), own).await?;
@@ -495,90 +491,6 @@ impl Session {
                 Ok(None) if matches!(response.read(&mut reader.buffer).await, Ok(true)) => {}
                 Ok(None) | Err(_) => return false,
             }
-        }
-    }
-}
-
-/// What a refusal says.
-struct Refusal {
-    scheme: Option<String>,
-    words: Option<String>,
-    /// The error of a JSON-RPC answer.
-    error: Option<Box<RawValue>>,
-}
-
-impl Refusal {
-    async fn read(mut response: Response) -> Self {
-        let scheme = text(&response, header::WWW_AUTHENTICATE).and_then(|value| value.split_whitespace().next());
-        let scheme = scheme.map(|word| cut(word, 40).trim_end_matches(',').to_string());
-        let kind = content_type(&response);
-        let bytes = limited(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
-        let error = serde_json::from_slice::<Body>(&bytes).ok().and_then(|body| body.error);
-        // `{"error":"…"}` and `{"error":"…", …}` are other programs' ways to say something, no JSON-RPC.
-        let error = error.filter(|error| error.get().starts_with('{') && error.get().contains("\"code\""));
-        let words = match serde_json::from_slice::<Value>(&bytes) {
-            Ok(value) => ["/error/message", "/error_description", "/message", "/detail", "/error"]
-                .iter()
-                .find_map(|place| value.pointer(place).and_then(Value::as_str).map(str::to_string)),
-            Err(_) if kind.as_deref() == Some("text/plain") => Some(String::from_utf8_lossy(&bytes).trim().to_string()),
-            Err(_) => None,
-        };
-        Self { scheme, words: words.filter(|words| !words.is_empty()), error }
-    }
-}
-
-#[derive(Deserialize)]
-struct Body {
-    #[serde(default)]
-    error: Option<Box<RawValue>>,
-}
-
-fn text(response: &Response, name: HeaderName) -> Option<&str> {
-    response.headers().get(name).and_then(|value| value.to_str().ok())
-}
-
-/// Lower-cased, without parameters.
-fn content_type(response: &Response) -> Option<String> {
-    let value = text(response, header::CONTENT_TYPE)?;
-    Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
-}
-
-fn origin(url: &Url) -> Option<String> {
-    url.has_host().then(|| url.origin().ascii_serialization())
-}
-
-/// A whole body of one message.
-async fn body(response: &mut Response) -> Result<Vec<u8>, Ended> {
-    limited(response, limits::HTTP_MESSAGE_BYTES).await.map_err(|error| error.map_or(Fault::TooLong, Fault::from).into())
-}
-
-/// A body of at most `limit` bytes; an error without a cause is a longer one.
-async fn limited(response: &mut Response, limit: usize) -> Result<Vec<u8>, Option<HttpError>> {
-    let mut bytes = Vec::new();
-    while response.read(&mut bytes).await.map_err(Some)? {
-        if bytes.len() > limit {
-            return Err(None);
-        }
-    }
-    Ok(bytes)
-}
-
-fn version_in(message: &[u8]) -> Option<String> {
-    let value: Value = serde_json::from_slice(message).ok()?;
-    value.pointer("/result/protocolVersion").and_then(Value::as_str).map(str::to_string)
-}
-
-/// The protocol version in the first answer of a stream.
-async fn first_version(response: &mut Response) -> Result<Option<String>, Ended> {
-    let mut reader = Reader::default();
-    loop {
-        while let Some(event) = reader.next().map_err(|_| Fault::TooLong)? {
-            if let Some(version) = version_in(&event.data) {
-                return Ok(Some(version));
-            }
-        }
-        if !response.read(&mut reader.buffer).await.map_err(Fault::from)? {
-            return Ok(None);
         }
     }
 }

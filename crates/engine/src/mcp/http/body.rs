@@ -1,0 +1,133 @@
+//! Bodies of HTTP answers and what stands in them: one message, a list of them, or a refusal and its words. Each is
+//! bounded while it is read.
+
+use std::fmt;
+
+use http::{HeaderName, header};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use url::Url;
+
+use super::super::framer::Ended;
+use super::super::log::cut;
+use super::Fault;
+use super::sse::Reader;
+use crate::limits;
+use crate::machine::http::{HttpError, Response};
+
+/// Bytes read of a refusal, for its words.
+pub(super) const REFUSAL_BYTES: usize = 64 * 1024;
+/// A longer list of messages is none.
+const BATCH_MESSAGES: usize = 1024;
+
+/// What a refusal says.
+pub(super) struct Refusal {
+    pub scheme: Option<String>,
+    pub words: Option<String>,
+    /// The error of a JSON-RPC answer.
+    pub error: Option<Box<RawValue>>,
+}
+
+impl Refusal {
+    pub async fn read(mut response: Response) -> Self {
+        let scheme = text(&response, header::WWW_AUTHENTICATE).and_then(|value| value.split_whitespace().next());
+        let scheme = scheme.map(|word| cut(word, 40).trim_end_matches(',').to_string());
+        let kind = content_type(&response);
+        let bytes = limited(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
+        let error = serde_json::from_slice::<Body>(&bytes).ok().and_then(|body| body.error);
+        // `{"error":"…"}` and `{"error":"…", …}` are other programs' ways to say something, no JSON-RPC.
+        let error = error.filter(|error| error.get().starts_with('{') && error.get().contains("\"code\""));
+        let words = match serde_json::from_slice::<Value>(&bytes) {
+            Ok(value) => ["/error/message", "/error_description", "/message", "/detail", "/error"]
+                .iter()
+                .find_map(|place| value.pointer(place).and_then(Value::as_str).map(str::to_string)),
+            Err(_) if kind.as_deref() == Some("text/plain") => Some(String::from_utf8_lossy(&bytes).trim().to_string()),
+            Err(_) => None,
+        };
+        Self { scheme, words: words.filter(|words| !words.is_empty()), error }
+    }
+}
+
+/// Messages written as one list, as one protocol version allows.
+pub(super) struct Batch<'a>(pub Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Messages;
+        impl<'de> Visitor<'de> for Messages {
+            type Value = Vec<&'de RawValue>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "at most {BATCH_MESSAGES} messages")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut messages = Vec::new();
+                while let Some(message) = list.next_element()? {
+                    if messages.len() == BATCH_MESSAGES {
+                        return Err(A::Error::invalid_length(BATCH_MESSAGES + 1, &self));
+                    }
+                    messages.push(message);
+                }
+                Ok(messages)
+            }
+        }
+        deserializer.deserialize_seq(Messages).map(Self)
+    }
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    error: Option<Box<RawValue>>,
+}
+
+pub(super) fn text(response: &Response, name: HeaderName) -> Option<&str> {
+    response.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Lower-cased, without parameters.
+pub(super) fn content_type(response: &Response) -> Option<String> {
+    let value = text(response, header::CONTENT_TYPE)?;
+    Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+pub(super) fn origin(url: &Url) -> Option<String> {
+    url.has_host().then(|| url.origin().ascii_serialization())
+}
+
+/// A whole body of one message.
+pub(super) async fn body(response: &mut Response) -> Result<Vec<u8>, Ended> {
+    limited(response, limits::HTTP_MESSAGE_BYTES).await.map_err(|error| error.map_or(Fault::TooLong, Fault::from).into())
+}
+
+/// A body of at most `limit` bytes; an error without a cause is a longer one.
+pub(super) async fn limited(response: &mut Response, limit: usize) -> Result<Vec<u8>, Option<HttpError>> {
+    let mut bytes = Vec::new();
+    while response.read(&mut bytes).await.map_err(Some)? {
+        if bytes.len() > limit {
+            return Err(None);
+        }
+    }
+    Ok(bytes)
+}
+
+pub(super) fn version_in(message: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(message).ok()?;
+    value.pointer("/result/protocolVersion").and_then(Value::as_str).map(str::to_string)
+}
+
+/// The protocol version in the first answer of a stream.
+pub(super) async fn first_version(response: &mut Response) -> Result<Option<String>, Ended> {
+    let mut reader = Reader::default();
+    loop {
+        while let Some(event) = reader.next().map_err(|_| Fault::TooLong)? {
+            if let Some(version) = version_in(&event.data) {
+                return Ok(Some(version));
+            }
+        }
+        if !response.read(&mut reader.buffer).await.map_err(Fault::from)? {
+            return Ok(None);
+        }
+    }
+}
