@@ -135,7 +135,7 @@ async fn b34_a_call_asks_runs_and_is_kept() {
     let line = text(&ended.state);
     assert!(line.contains(arguments), "what was shown is what was sent, to the byte: {line}");
     let ApprovalRecord { by, arguments_digest, .. } = ended.approval.clone().unwrap();
-    assert_eq!((by.as_str(), arguments_digest), ("person in the window", sha256(arguments.as_bytes())));
+    assert_eq!((by.as_str(), arguments_digest), ("a person in the window", sha256(arguments.as_bytes())));
     assert!(ended.started_at.unwrap() <= ended.ended_at.unwrap());
     assert_eq!(c.cards().await, []);
     let kept = c.transcript().await;
@@ -153,7 +153,7 @@ async fn b33_at_full_access_a_call_runs_without_a_card() {
     let entry = c.start("echo", "").await;
     let ended = c.ended(&entry).await;
     assert_eq!(text(&ended.state), "{}");
-    assert_eq!(ended.approval.unwrap().by, "level Full access");
+    assert_eq!(ended.approval.unwrap().by, "the level Full access");
     let mut told = vec![];
     let entry = c.start("echo", "{}").await;
     loop {
@@ -209,7 +209,7 @@ async fn b33_b36_raising_the_level_answers_what_no_longer_asks() {
     assert_eq!(c.cards().await.len(), 3, "every MCP call asks at Accept edits");
     c.level("full_access").await;
     let ended = c.ended(&level).await;
-    assert_eq!(ended.approval.unwrap().by, "level Full access");
+    assert_eq!(ended.approval.unwrap().by, "the level Full access");
     let mut why: Vec<(String, Why)> = c.cards().await.into_iter().map(|card| (card.tool, card.why)).collect();
     why.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(why, [("after".to_owned(), Why::EntryRequires), ("strict".to_owned(), Why::ServerRequires)]);

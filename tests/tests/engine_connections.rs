@@ -328,7 +328,7 @@ struct Terminal {
 impl Asker for Terminal {
     fn ask(&self, card: Card) -> BoxFuture<'_, Answer> {
         self.seen.lock().unwrap().push(format!("card {} {}", card.tool, card.arguments));
-        let answer = Answer { allow: self.allow, by: "person on the command line".into(), reason: Some("no".into()) };
+        let answer = Answer { allow: self.allow, by: "a person on the command line".into(), reason: Some("no".into()) };
         Box::pin(std::future::ready(answer))
     }
     fn state(&self, state: &CallState) {
@@ -366,7 +366,7 @@ async fn one_call_of_the_command_line_takes_the_same_road() {
     let (entry, seen) = once(&engine, &server, "echo", true, digest).await;
     let entry = entry.unwrap();
     assert!(matches!(entry.state, CallState::Done(_)), "{:?}", entry.state);
-    assert_eq!(entry.approval.unwrap().by, "person on the command line");
+    assert_eq!(entry.approval.unwrap().by, "a person on the command line");
     assert_eq!(seen, ["connecting", "waiting", "card echo {\"a\":1}", "running", "done"]);
     let (entry, seen) = once(&engine, &server, "echo", false, None).await;
     assert_eq!(entry.unwrap().state, CallState::Denied { reason: Some("no".into()) });

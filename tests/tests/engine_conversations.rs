@@ -112,7 +112,7 @@ async fn b41_one_process_owns_a_conversation_and_the_other_watches() {
     assert_eq!(second.wait(conversations).await, ["Shared"]);
     first.ok("conversation.open", json!({ "id": conversation })).await;
 
-    let held = format!("the window (process {})", std::process::id());
+    let held = format!("the window, process {}", std::process::id());
     let held_by = |event| match event {
         Event::Conversations { conversations } => Some(conversations[0].held_by.clone()),
         _ => None,

@@ -85,7 +85,7 @@ async fn serve(args: args::Serve, page: Page) -> Result<(), Error> {
     })?;
     let port = listener.local_addr().map_err(|e| Error::failed(format!("The listener has no address: {e}.")))?.port();
     let (gate, token) = Gate::new(port).map_err(|e| Error::failed(format!("The system gives no random numbers: {e}.")))?;
-    let engine = surroundings::engine(surroundings::surroundings()?, "mework serve").await?;
+    let engine = surroundings::engine(surroundings::surroundings()?, "the browser (mework serve)").await?;
     let (stop, stopping) = watch::channel(false);
     let (busy, mut idle) = mpsc::channel(1);
     let app = App { engine: engine.clone(), gate: Arc::new(gate), page: Arc::new(page), stopping: stopping.clone(), _busy: busy };

@@ -47,14 +47,24 @@ pub fn verdict(level: Level, server_requires: bool, entry_requires: bool) -> Ver
     }
 }
 
-/// Who let a call run when nobody was asked, for the record.
+/// Who allowed a call, for the record and as it reads after "Allowed by": here are all the words.
+pub fn by_person(client: &str) -> String {
+    format!("a person in {client}")
+}
+
+/// The same on the command line, where the question stood in a terminal.
+pub fn by_terminal() -> String {
+    "a person on the command line".to_owned()
+}
+
+/// Who let a call run when nobody was asked.
 pub fn by_level(level: Level) -> String {
     let name = match level {
         Level::Manual => "Manual",
         Level::AcceptEdits => "Accept edits",
         Level::FullAccess => "Full access",
     };
-    format!("level {name}")
+    format!("the level {name}")
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub trait Asker: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub allow: bool,
-    /// Kept in the record: "person on the command line", "--yes".
+    /// Kept in the record: "a person on the command line", "--yes".
     pub by: String,
     /// Why not; reaches whoever asked for the call.
     pub reason: Option<String>,

@@ -270,7 +270,7 @@ wire! {
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional, type = "number")] ended_at: Option<Millis>,
     }
     pub struct ApprovalRecord {
-        /// "person in the window", "person on the command line", "level Full access", "--yes".
+        /// "a person in the window", "a person on the command line", "the level Full access", "--yes".
         by: String,
         #[ts(type = "number")] at: Millis,
         /// SHA-256 of the exact arguments, hex.

@@ -87,7 +87,7 @@ impl Asker for Terminal {
             if self.yes && always.is_none() {
                 return Answer { allow: true, by: "--yes".into(), reason: None };
             }
-            let by = "person on the command line".to_owned();
+            let by = mework_engine::approval::by_terminal();
             if !terminal::is_present() {
                 let reason = match always {
                     Some(why) => format!("There is no terminal to ask at, and --yes does not answer for this tool: {why}."),

@@ -260,7 +260,7 @@ mod tests {
         queue.cards().into_iter().map(|card| card.id).collect()
     }
     fn yes() -> Answer {
-        Answer::Allow { by: "person in the window".into() }
+        Answer::Allow { by: "a person in the window".into() }
     }
 
     /// B35: one waiter per card; the answer goes to it alone and says whether anyone waited.
@@ -332,7 +332,7 @@ mod tests {
         queue.level_changed("c", Level::FullAccess);
         assert!(seen.has_changed().unwrap());
         assert_eq!(ids(&queue), ["server", "entry", "elsewhere"]);
-        assert_eq!(by_level.answer().await, Answer::Allow { by: "level Full access".into() });
+        assert_eq!(by_level.answer().await, Answer::Allow { by: "the level Full access".into() });
         seen.mark_unchanged();
         queue.level_changed("c", Level::Manual);
         assert!(!seen.has_changed().unwrap());

@@ -137,7 +137,7 @@ impl Engine {
     /// A person answers a card. False when nobody was waiting any more.
     pub async fn card_answer(&self, p: CardAnswer) -> Result<AnswerReply> {
         let answer = if p.allow {
-            queue::Answer::Allow { by: format!("person in {}", self.client) }
+            queue::Answer::Allow { by: crate::approval::by_person(&self.client) }
         } else {
             let reason = p.reason.map(|reason| reason.trim().chars().take(REASON_CHARS).collect::<String>());
             queue::Answer::Deny { reason: reason.filter(|reason| !reason.is_empty()) }

@@ -300,5 +300,5 @@ impl Engine {
 }
 
 fn holder_words(holder: &crate::store::Holder) -> String {
-    format!("{} (process {})", holder.client, holder.pid)
+    format!("{}, process {}", holder.client, holder.pid)
 }

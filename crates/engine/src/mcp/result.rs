@@ -155,7 +155,7 @@ fn block(value: &Value) -> Block {
         },
         Some("image") => match text("data") {
             Some(data) => image(data, text("mimeType")).unwrap_or_else(other),
-            None => other("an image without data".into()),
+            None => other("An image without data".into()),
         },
         Some("audio") => Block::Audio {
             mime: shown("mimeType").unwrap_or_else(|| "audio".into()),
@@ -193,7 +193,7 @@ fn decoded_bytes(base64: &str) -> usize {
 fn image(data: &str, claimed: Option<&str>) -> Result<Block, String> {
     let named = |why: &str| {
         let kind = claimed.map_or(String::new(), |mime| format!(" ({})", display_capped(mime, 80)));
-        format!("an image{kind} that is not shown: {why}")
+        format!("An image{kind} that is not shown: {why}")
     };
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).map_err(|_| named("its data is not base64"))?;
     let format = image::guess_format(&bytes).map_err(|_| named("it is no PNG, JPEG, GIF or WebP"))?;
@@ -317,11 +317,11 @@ mod tests {
         assert_eq!(
             seen,
             [
-                other("an image (image/svg+xml) that is not shown: it is no PNG, JPEG, GIF or WebP"),
-                other("an image (image/png) that is not shown: its data is not base64"),
-                other("an image (image/png) that is not shown: it cannot be decoded"),
-                other("an image (image/png) that is not shown: 8193 × 1 is too large"),
-                other("an image without data"),
+                other("An image (image/svg+xml) that is not shown: it is no PNG, JPEG, GIF or WebP"),
+                other("An image (image/png) that is not shown: its data is not base64"),
+                other("An image (image/png) that is not shown: it cannot be decoded"),
+                other("An image (image/png) that is not shown: 8193 × 1 is too large"),
+                other("An image without data"),
             ]
         );
     }
