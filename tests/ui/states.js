@@ -3,9 +3,9 @@
 
 import { makeHome, real, serve } from "./app.js";
 
-const button = (tab, name) => tab.getByRole("button", { name, exact: true });
+export const button = (tab, name) => tab.getByRole("button", { name, exact: true });
 
-async function declareAndTick(tab, names) {
+export async function declareAndTick(tab, names) {
   await tab.keyboard.press("Control+,");
   for (const name of names) {
     await tab.getByRole("checkbox", { name: `Use ${name} in this conversation`, exact: true }).click();
@@ -14,19 +14,19 @@ async function declareAndTick(tab, names) {
   await button(tab, "Back to the conversation").click();
 }
 
-async function chooseTool(tab, query, tool) {
+export async function chooseTool(tab, query, tool) {
   await tab.getByRole("button", { name: /^(Choose a tool to call|Tool:)/ }).last().click();
   await tab.getByRole("combobox", { name: "Search tools" }).fill(query);
   await tab.getByRole("option", { name: new RegExp(`^${tool}\\b`) }).first().click();
   await tab.getByText("The arguments fit the schema").or(tab.getByText("Line 1")).first().waitFor();
 }
 
-async function call(tab, args) {
+export async function call(tab, args) {
   await tab.getByRole("textbox", { name: "Arguments as JSON" }).fill(JSON.stringify(args));
   await tab.getByRole("textbox", { name: "Arguments as JSON" }).press("Control+Enter");
 }
 
-async function allow(tab, tool) {
+export async function allow(tab, tool) {
   await tab.getByRole("heading", { name: new RegExp(`wants to run\\s+${tool}`) }).waitFor();
   await tab.locator('button[aria-disabled="false"]', { hasText: "Allow once" }).first().click();
 }

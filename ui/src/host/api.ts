@@ -26,7 +26,7 @@ can_reveal: boolean, };
 
 export type ApprovalRecord = { 
 /**
- * "person in the window", "person on the command line", "level Full access", "--yes".
+ * "a person in the window", "a person on the command line", "the level Full access", "--yes".
  */
 by: string, at: number, 
 /**

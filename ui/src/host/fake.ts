@@ -252,7 +252,7 @@ export class FakeHost implements Host {
     };
     put({ kind: "connecting" });
     let stopped = false;
-    let by = "level Full access";
+    let by = "the level Full access";
     if (c.level !== "full_access" || tool?.always_asks) {
       const card: Card = {
         id: this.#id("card"),
@@ -279,7 +279,7 @@ export class FakeHost implements Host {
       this.#sendCards();
       if (!answer) return put({ kind: "stopped" }, { ended_at: Date.now() });
       if (!answer.allow) return put({ kind: "denied", ...(answer.reason ? { reason: answer.reason } : {}) }, { ended_at: Date.now() });
-      by = "person in the window";
+      by = "a person in the window";
     }
     const started = Date.now();
     const approval = { by, at: started, arguments_digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" };

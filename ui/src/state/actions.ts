@@ -74,8 +74,9 @@ export class Actions {
     return (await this.ask("workspace.add", { path: chosen }))?.id;
   }
 
-  setLevel(level: Level): void {
-    if (this.app.open) void this.ask("conversation.set_level", { id: this.app.open.id, level });
+  /** False when it was refused; a control that moved already has to move back then. */
+  async setLevel(level: Level): Promise<boolean> {
+    return this.app.open !== null && (await this.ask("conversation.set_level", { id: this.app.open.id, level })) !== undefined;
   }
 
   setDiscovery(discovery: boolean): void {
@@ -212,8 +213,8 @@ export class Actions {
     if (answer && !answer.was_waiting) this.view.toast("plain", words.card.late);
   }
 
-  async saveSettings(settings: Settings): Promise<void> {
-    await this.ask("settings.set", { settings });
+  async saveSettings(settings: Settings): Promise<boolean> {
+    return (await this.ask("settings.set", { settings })) !== undefined;
   }
 
   /** One key goes to the first waiting card, wherever it is. The card itself gets the keyboard, none of its buttons. */
