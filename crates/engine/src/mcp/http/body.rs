@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::super::framer::Ended;
-use super::{Fault, fault};
 use super::sse::Reader;
+use super::{Fault, fault};
 use crate::limits;
 use crate::machine::http::{HttpError, Response};
 use crate::text::{Scrubber, cut};
