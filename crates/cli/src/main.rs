@@ -35,6 +35,7 @@ use output::Stop;
 
 fn main() -> ExitCode {
     mework_engine::machine::process::supervise_if_asked();
+    mework_engine::machine::warnings_to_stderr();
     match Cli::parse().command {
         None => desktop::open(),
         Some(Command::Serve(args)) => serve::run(args),

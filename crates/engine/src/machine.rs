@@ -14,10 +14,12 @@ pub mod login;
 pub mod process;
 pub mod resolve;
 mod surroundings;
+mod warnings;
 
 use std::path::PathBuf;
 
 pub use surroundings::SurroundingsError;
+pub use warnings::warnings_to_stderr;
 
 /// Which machine: `local`, later `wsl:NAME` or `ssh:HOST`. Part of every server's identity (row 36).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
