@@ -7,7 +7,7 @@ use mework_engine::config::{FileState, ServerEntry};
 use mework_engine::machine::Machine;
 use mework_engine::machine::process::{ResolveError, sweep};
 use mework_engine::text::display_line;
-use mework_engine::wire::{DoctorLine, DoctorReply, Empty};
+use mework_engine::wire::Empty;
 use serde_json::json;
 
 use crate::args::{self, Format};
@@ -30,12 +30,10 @@ pub fn run(args: args::Doctor) -> ExitCode {
         Ok(lines) => {
             let healthy = lines.iter().all(|line| line.finding != Finding::Problem);
             if args.output == Format::Json {
-                let lines = lines.into_iter().map(|Line { finding, what, message }| DoctorLine {
-                    what,
-                    ok: finding == Finding::Fine,
-                    message,
-                });
-                print_json(&json!(DoctorReply { lines: lines.collect() }));
+                let lines = lines.into_iter().map(
+                    |Line { finding, what, message }| json!({ "what": what, "ok": finding == Finding::Fine, "message": message }),
+                );
+                print_json(&json!({ "lines": lines.collect::<Vec<_>>() }));
             } else {
                 print(&text(&lines, Style::stdout()));
             }
