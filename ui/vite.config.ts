@@ -14,5 +14,5 @@ export default defineConfig(({ mode }) => ({
   },
   // Svelte's browser build, or mount() is refused in tests.
   resolve: mode === "test" ? { conditions: ["browser"] } : {},
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  test: { include: ["src/**/*.test.ts"], environment: "node", testTimeout: 30_000 },
 }));

@@ -275,17 +275,21 @@ async fn row_6_tools_that_changed_are_named_and_strictness_stays() {
     };
     assert!(matches!(o.window.wait(done).await, CallState::Done(_)));
     o.window.ok("conversation.warm", json!({ "id": o.conversation })).await;
-    let notice = o
+    let (notice, diff) = o
         .window
         .wait(|event| match event {
             Event::Entry { entry, .. } => match entry.body {
-                EntryBody::Notice { text } => Some(text),
+                EntryBody::Notice { text, diff } => Some((text, diff)),
                 EntryBody::Call(_) => None,
             },
             _ => None,
         })
         .await;
     assert!(notice.contains("`echo`") && !notice.contains("`after`"), "{notice}");
+    let lines: Vec<_> = diff.iter().map(|line| (line.old.as_deref(), line.new.as_deref(), line.changed)).collect();
+    // That it needs a person is no difference: it still does.
+    let (old, new) = (r#"    "Listing 0""#, r#"    "Listing 1""#);
+    assert_eq!(lines, [(Some("echo"), Some("echo"), false), (Some(old), Some(new), true)]);
     // It no longer says that it needs a person. It did once.
     o.window.id("call.start", call).await;
     let cards = o

@@ -169,7 +169,7 @@ test("rows 8 and 28: hostile names, descriptions and results are text", async ()
     at: 1,
     body: { kind: "call", server: evil, server_name: evil, machine: evil, tool: evil, title: evil, arguments: JSON.stringify({ [evil]: evil }), state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text: evil }, { type: "resource_link", uri: `javascript:${evil}`, name: evil }, { type: "other", what: evil }], structured: { [evil]: evil } } },
   };
-  await open({ conversations: [{ id: "c1", title: evil, entries: [entry, { id: "n", at: 2, body: { kind: "notice", text: evil } }] }], notices: [evil] });
+  await open({ conversations: [{ id: "c1", title: evil, entries: [entry, { id: "n", at: 2, body: { kind: "notice", text: evil, diff: [] } }] }], notices: [evil] });
   expect(all("article, li").some((e) => e.textContent?.includes("onerror"))).toBe(true);
   expect(all("script, [onerror], img[src='x'], iframe, a[href^='javascript']")).toEqual([]);
   expect(document.body.textContent).not.toContain("\u202e");
@@ -385,6 +385,19 @@ test("B26: a running call shows its progress and can be stopped; a refused resul
   void startCall("big");
   await pass(600);
   expect(find("article", "Call of big on sample").textContent).toContain("131,072 bytes; the limit is 65,536 bytes");
+});
+
+test("row 6: a notice of tools that changed shows old and new", async () => {
+  const diff = [{ old: "echo", new: "echo", changed: false }, { old: "Says it back", new: "Says \u202eit", changed: true }, { new: "added", changed: true }];
+  const entry = { id: "n1", at: 0, body: { kind: "notice" as const, text: "sample describes these tools otherwise than before: `echo`.", diff } };
+  await open({ ...one, conversations: [{ id: "c1", title: "First", entries: [entry] }] });
+  await pass(50);
+  const region = find('[role="region"]', "Old and new");
+  expect([...region.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent))).toEqual([
+    ["echo", "echo"],
+    ["Removed: Says it back", "Added: Says ⟨U+202E⟩it"],
+    ["", "Added: added"],
+  ]);
 });
 
 test("first start: what was found, and the sample in one press", async () => {

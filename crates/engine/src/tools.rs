@@ -70,6 +70,24 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// All that a person or a model reads of it, a key a line: what a difference is shown from (row 6).
+    pub fn definition(&self) -> String {
+        let mut definition = Map::new();
+        for (key, words) in [("title", &self.title), ("description", &self.description)] {
+            if let Some(words) = words {
+                // A line of the text is a line of the difference.
+                definition.insert(key.into(), words.lines().collect::<Value>());
+            }
+        }
+        definition.insert("inputSchema".into(), self.input_schema.clone().into());
+        for (key, schema) in [("outputSchema", &self.output_schema), ("annotations", &self.annotations)] {
+            if let Some(schema) = schema {
+                definition.insert(key.into(), schema.clone().into());
+            }
+        }
+        definition.insert("needs a person every time".into(), self.requires_user_interaction.into());
+        format!("{:#}", Value::Object(definition))
+    }
     /// The title for people: what would hide or act is visible, and it is capped (B23).
     pub fn shown_title(&self) -> Option<String> {
         self.title.as_deref().map(|title| text::display_capped(title, limits::TITLE_CHARS))

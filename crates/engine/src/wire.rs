@@ -407,8 +407,6 @@ wire! {
         /// False when nobody was waiting any more.
         was_waiting: bool,
     }
-    pub struct DoctorReply { lines: Vec<DoctorLine> }
-    pub struct DoctorLine { what: String, ok: bool, message: String }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -463,6 +461,9 @@ pub enum EntryBody {
     /// What the app says: a server joined, was left out and why, changed, waits for review.
     Notice {
         text: String,
+        /// Old and new of what the text says has changed.
+        #[serde(default)]
+        diff: Vec<DiffLine>,
     },
 }
 

@@ -158,7 +158,11 @@ export type Empty = Record<symbol, never>;
 
 export type Entry = { id: string, at: number, body: EntryBody, };
 
-export type EntryBody = { "kind": "call" } & CallEntry | { "kind": "notice", text: string, };
+export type EntryBody = { "kind": "call" } & CallEntry | { "kind": "notice", text: string, 
+/**
+ * Old and new of what the text says has changed.
+ */
+diff: Array<DiffLine>, };
 
 export type EntryView = { transport?: TransportKind, command?: string, 
 /**

@@ -48,7 +48,7 @@ const conversation = (id: string, seq: number, transcript: Entry[] = []): Conver
   servers: { sections: [], dangling: [], selected: 0, total: 0 },
   transcript,
 });
-const notice = (id: string, text: string): Entry => ({ id, at: 1, body: { kind: "notice", text } });
+const notice = (id: string, text: string): Entry => ({ id, at: 1, body: { kind: "notice", text, diff: [] } });
 const entry = (conversation: string, e: Entry): Event => ({ type: "entry", conversation, entry: e });
 const texts = (app: App) => app.open?.entries.map((e) => (e.body.kind === "notice" ? e.body.text : "?"));
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::config::consent::{self, Review};
 use crate::config::{Scope, Server, Transport, paste};
-use crate::store::ConsentRow;
-use crate::text::{display, display_line};
+use crate::store::{ChangedTool, ConsentRow};
+use crate::text::{display, display_capped, display_line};
 use crate::wire::{ConsentView, DiffLine, EntryView, Proposal, TransportKind, VariableUse};
 
 /// The view of an entry as it is now; with old beside new when something else was agreed to. `folder`: where it starts when
@@ -57,6 +57,28 @@ fn entry(review: Review) -> EntryView {
             .collect(),
         notes,
     }
+}
+
+/// Most lines of one notice's difference, and characters of one line: it is kept in the transcript.
+const NOTICE_LINES: usize = 500;
+const NOTICE_LINE_CHARS: usize = 4_000;
+
+/// What is different in the definitions of these tools, each under its name (row 6).
+pub fn changed_tools(changed: &[ChangedTool]) -> Vec<DiffLine> {
+    let mut lines = Vec::new();
+    for tool in changed {
+        let name = display_capped(&tool.name, 80);
+        lines.push(DiffLine { old: Some(name.clone()), new: Some(name), changed: false });
+        let differing = consent::diff(&tool.old, &tool.new).into_iter().filter(|line| line.changed);
+        let capped = |text: Option<String>| text.map(|text| display_capped(&text, NOTICE_LINE_CHARS));
+        lines.extend(differing.map(|line| DiffLine { old: capped(line.old), new: capped(line.new), changed: true }));
+        if lines.len() > NOTICE_LINES {
+            lines.truncate(NOTICE_LINES);
+            lines.push(DiffLine { old: Some("…".into()), new: Some("…".into()), changed: false });
+            break;
+        }
+    }
+    lines
 }
 
 fn line(line: consent::DiffLine) -> DiffLine {

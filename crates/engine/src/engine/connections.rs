@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
 use crate::mcp::pool::{Change, Effort, Eras};
 use crate::mcp::{Era, Health, probe};
-use crate::store::{ConversationRow, Store, new_id, now};
+use crate::store::{ConversationRow, SeenTool, Store, new_id, now};
 use crate::wire::*;
 
 type Schema = serde_json::Map<String, serde_json::Value>;
@@ -279,18 +279,28 @@ impl Engine {
 
     /// Row 6: tools that look otherwise than the last time they were listed are named, where they are about to be used.
     async fn note_tools(&self, conversation: &str, server: &ServerId, tools: &crate::tools::ServerTools) -> Result<()> {
-        let seen = tools.tools.iter().map(|tool| (tool.name.clone(), tool.digest.clone())).collect();
+        let seen = tools.tools.iter().map(|tool| SeenTool {
+            name: tool.name.clone(),
+            digest: tool.digest.clone(),
+            definition: tool.definition(),
+        });
+        let seen = seen.collect();
         let changed = self.store.note_tools(&server.to_string(), seen).await?;
         if changed.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = changed.iter().map(|name| format!("`{}`", crate::text::display_capped(name, 80))).collect();
+        let names: Vec<String> =
+            changed.iter().map(|tool| format!("`{}`", crate::text::display_capped(&tool.name, 80))).collect();
         let text = format!(
             "{} describes these tools otherwise than before: {}. Read what they say now before you call them.",
             crate::text::display_line(&server.name),
             names.join(", ")
         );
-        self.put_entry(conversation, &Entry { id: new_id(), at: now(), body: EntryBody::Notice { text } }).await
+        self.put_entry(
+            conversation,
+            &Entry { id: new_id(), at: now(), body: EntryBody::Notice { text, diff: conversation::changed_tools(&changed) } },
+        )
+        .await
     }
 
     /// Starts Test connection; its stages and end come as events. Counts as a start: consent as for a tick.

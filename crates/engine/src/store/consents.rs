@@ -11,6 +11,22 @@ pub struct ConsentRow {
     pub canonical: String,
 }
 
+/// One tool as it was listed. `definition` is text for people, a key a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenTool {
+    pub name: String,
+    pub digest: String,
+    pub definition: String,
+}
+
+/// A tool that was listed otherwise before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedTool {
+    pub name: String,
+    pub old: String,
+    pub new: String,
+}
+
 impl Store {
     pub async fn consent(&self, server: &str) -> Result<Option<ConsentRow>> {
         let server = server.to_owned();
@@ -77,28 +93,28 @@ impl Store {
         });
     }
 
-    /// Keeps what a server's tools look like now and answers with the names of those that looked otherwise before.
-    /// A server seen for the first time has changed nothing; new and vanished tools are not changes.
-    pub async fn note_tools(&self, server: &str, tools: Vec<(String, String)>) -> Result<Vec<String>> {
+    /// Keeps what a server's tools look like now and answers with those that looked otherwise before. A server seen for
+    /// the first time has changed nothing; new and vanished tools are not changes.
+    pub async fn note_tools(&self, server: &str, tools: Vec<SeenTool>) -> Result<Vec<ChangedTool>> {
         let server = server.to_owned();
         self.write(move |t| {
             let mut changed = Vec::new();
-            for (tool, digest) in tools {
-                let before: Option<String> = optional(t.query_row(
-                    "SELECT digest FROM tool_digests WHERE server = ?1 AND tool = ?2",
-                    (&server, &tool),
-                    |row| row.get(0),
+            for SeenTool { name, digest, definition } in tools {
+                let before: Option<(String, String)> = optional(t.query_row(
+                    "SELECT digest, definition FROM seen_tools WHERE server = ?1 AND tool = ?2",
+                    (&server, &name),
+                    |row| Ok((row.get(0)?, row.get(1)?)),
                 ))?;
-                if before.as_ref() == Some(&digest) {
+                if before.as_ref().is_some_and(|(before, _)| *before == digest) {
                     continue;
                 }
                 t.execute(
-                    "INSERT INTO tool_digests (server, tool, digest) VALUES (?1, ?2, ?3)
-                     ON CONFLICT (server, tool) DO UPDATE SET digest = ?3",
-                    (&server, &tool, digest),
+                    "INSERT INTO seen_tools (server, tool, digest, definition) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (server, tool) DO UPDATE SET digest = ?3, definition = ?4",
+                    (&server, &name, digest, &definition),
                 )?;
-                if before.is_some() {
-                    changed.push(tool);
+                if let Some((_, old)) = before {
+                    changed.push(ChangedTool { name, old, new: definition });
                 }
             }
             Ok(changed)

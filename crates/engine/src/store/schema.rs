@@ -8,7 +8,8 @@ use rusqlite::{Connection, ErrorCode};
 use super::{Opened, Result, StoreError, connect, now, private_file};
 
 /// Each brings the database from the version that is its index to the next. Never change one that was released: add one.
-pub(super) const MIGRATIONS: &[&str] = &[r"
+pub(super) const MIGRATIONS: &[&str] = &[
+    r"
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
 CREATE TABLE workspaces (
@@ -74,7 +75,17 @@ CREATE TABLE leases (
     conversation TEXT PRIMARY KEY REFERENCES conversations ON DELETE CASCADE,
     process TEXT NOT NULL REFERENCES processes ON DELETE CASCADE
 ) STRICT;
-"];
+",
+    r"
+-- What each tool looked like when it was last listed (security row 6): a digest of all of it, and the text that the next
+-- difference is shown from.
+CREATE TABLE seen_tools (
+    server TEXT NOT NULL, tool TEXT NOT NULL, digest TEXT NOT NULL, definition TEXT NOT NULL,
+    PRIMARY KEY (server, tool)
+) STRICT;
+DROP TABLE tool_digests;
+",
+];
 
 /// Opens the database at `path` and brings it up to date.
 pub(super) fn open(path: &Path, migrations: &[&str]) -> Result<(Connection, Opened)> {
