@@ -177,6 +177,24 @@ async fn b33_at_full_access_a_call_runs_without_a_card() {
     assert_eq!(told[start..], ["connecting", "1 running", "running", "done", "0 running"]);
 }
 
+/// Row 5: what a server says of its own tool loosens nothing.
+#[tokio::test]
+async fn row_5_a_tool_that_calls_itself_harmless_asks_all_the_same() {
+    let harmless = r#"--tool={"name":"harmless","inputSchema":{"type":"object"},
+        "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false},
+        "_meta":{"anthropic/requiresUserInteraction":false}}"#;
+    let mut c = Calling::new(&[&harmless.replace('\n', "")]).await;
+    for level in ["manual", "accept_edits"] {
+        c.level(level).await;
+        let entry = c.start("harmless", "{}").await;
+        let card = c.waiting(&entry).await;
+        assert_eq!(c.cards().await[0].why, Why::Level, "{level}");
+        c.answer(&card, false).await;
+        c.ended(&entry).await;
+    }
+    assert_eq!(c.sent("tools/call"), 0);
+}
+
 #[tokio::test]
 async fn b34_a_denied_call_reaches_no_server_and_keeps_the_reason() {
     let mut c = Calling::new(&[]).await;

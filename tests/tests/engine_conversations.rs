@@ -52,6 +52,18 @@ async fn every_change_is_told_once_and_no_change_is_not_told() {
     assert_eq!(gone.code, ErrorCode::NotFound);
 }
 
+/// B39: what a new conversation has: no server, discovery on, Manual; a declared server is no ticked one.
+#[tokio::test]
+async fn b39_a_new_conversation_selects_nothing_and_asks_for_everything() {
+    let home = Home::new();
+    home.global(json!({ "a": { "command": "true" } }));
+    let window = home.window().await;
+    let conversation = window.id("conversation.create", json!({ "workspaces": [] })).await;
+    let open = window.ok("conversation.open", json!({ "id": conversation })).await;
+    assert_eq!((&open["level"], &open["discovery"]), (&json!("manual"), &json!(true)));
+    assert_eq!((&open["servers"]["selected"], &open["servers"]["total"]), (&json!(0), &json!(1)));
+}
+
 /// A restart keeps everything: order of workspaces, level, discovery, draft, ticks.
 #[tokio::test]
 async fn everything_survives_a_restart() {
@@ -145,6 +157,35 @@ async fn b41_one_process_owns_a_conversation_and_the_other_watches() {
     assert_eq!(second.wait(held_by).await, None);
     second.ok("conversation.rename", json!({ "id": conversation, "title": "Mine" })).await;
     assert_eq!(second.wait(conversations).await, ["Mine"]);
+}
+
+/// B41: what a process changed from a list, without looking at it, is free again after a while; what it looks at is not.
+#[tokio::test]
+async fn b41_a_conversation_that_nobody_looks_at_is_given_back() {
+    let home = Home::new();
+    let (first, mut second) = (home.window().await, Window::on(home.engine("mework serve").await));
+    let create = json!({ "workspaces": [], "title": "x" });
+    let (idle, looked_at) =
+        (first.id("conversation.create", create.clone()).await, first.id("conversation.create", create).await);
+    first.ok("conversation.open", json!({ "id": looked_at })).await;
+    first.ok("conversation.set_level", json!({ "id": idle, "level": "full_access" })).await;
+    let holders = |event| match event {
+        Event::Conversations { conversations } => {
+            let held = |id: &str| conversations.iter().find(|c| c.id == id).is_some_and(|c| c.held_by.is_some());
+            Some((held(&idle), held(&looked_at)))
+        }
+        _ => None,
+    };
+    while second.wait(holders).await != (true, true) {}
+    assert!(second.rpc("conversation.rename", json!({ "id": idle, "title": "Mine" })).await.is_err());
+
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(31)).await;
+    tokio::time::resume();
+    while second.wait(holders).await != (false, true) {}
+    second.ok("conversation.rename", json!({ "id": idle, "title": "Mine" })).await;
+    let error = second.rpc("conversation.rename", json!({ "id": looked_at, "title": "Mine" })).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ReadOnly);
 }
 
 /// The window and the command line at once lose nothing.

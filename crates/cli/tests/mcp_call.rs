@@ -95,12 +95,46 @@ fn without_a_terminal_only_yes_answers_and_never_for_a_tool_that_always_asks() {
     );
 }
 
+/// A server whose one tool fails, with content and structured content.
+fn failing(home: &Home) -> Value {
+    let script = r#"while read -r line; do
+id=${line##*\"id\":}; id=${id%%[,\}]*}
+case $line in
+*'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"failing","version":"1"}}' ;;
+*'"tools/list"'*) result='{"tools":[{"name":"fail","inputSchema":{"type":"object"}}]}' ;;
+*'"tools/call"'*) result='{"content":[{"type":"text","text":"no such city"}],"structuredContent":{"code":7},"isError":true}' ;;
+*) continue ;;
+esac
+printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+    json!({ "command": "sh", "args": [home.write("failing.sh", script)] })
+}
+
+/// cli.md: `isError` is a failed call, and its result is printed all the same.
 #[test]
 fn a_failed_call_is_exit_code_1_with_its_result() {
-    let home = agreed("call-fails");
-    // The tool's own error comes with its content.
-    let ran = home.run(&["mcp", "call", "sample", "slow", "--yes", "--args", r#"{"seconds": 0, "steps": 1}"#]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, "Done: 1 of 1 steps in 0 s.\n"));
+    let home = Home::new();
+    home.global(json!({ "failing": failing(&home) }));
+    assert_eq!(home.run(&["mcp", "test", "failing", "--yes"]).code, 0);
+    let call = ["mcp", "call", "failing", "fail", "--yes"];
+    let ran = home.run(&call);
+    assert_eq!(
+        ran,
+        Ran { code: 1, out: "no such city\n{\n  \"code\": 7\n}\n".into(), err: "The tool answered that it failed.\n".into() }
+    );
+    let ran = home.run(&[call.as_slice(), &["-o", "json"]].concat());
+    let result =
+        json!({ "content": [{ "type": "text", "text": "no such city" }], "structuredContent": { "code": 7 }, "isError": true });
+    assert_eq!(
+        (ran.code, untimed(ran.json())),
+        (
+            1,
+            json!({ "ok": false, "is_error": true, "content": [{ "type": "text", "text": "no such city" }],
+                "structured": { "code": 7 }, "bytes": result.to_string().len(), "elapsed_ms": 0,
+                "error": "The tool answered that it failed." })
+        )
+    );
 }
 
 #[test]

@@ -16,9 +16,9 @@ mod servers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use crate::approval::queue::Queue;
 use crate::config::{self, Level, Listing, Scope};

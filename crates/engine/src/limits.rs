@@ -93,3 +93,58 @@ pub const WAITING_CARDS: usize = 256;
 // Login shell (row 41).
 pub const LOGIN_SHELL_TIMEOUT: Duration = Duration::from_secs(10);
 pub const LOGIN_SHELL_BYTES: usize = 4 * MIB;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The specification's table, B3, B8, B21, B24, B25, B26, B35, rows 23 and 24, in its own figures: code and tests use
+    /// the names, so a slip of the pen would show nowhere else.
+    #[test]
+    fn every_number_is_the_specifications() {
+        let sizes = [
+            (CONFIG_FILE_BYTES, 1_048_576),
+            (CONFIG_DEPTH, 64),
+            (SERVER_NAME_CHARS, 128),
+            (ARGS, 1_024),
+            (ENV_VARIABLES, 256),
+            (HEADERS, 128),
+            (HEADERS_BYTES, 16_384),
+            (RESULT_BYTES, 65_536),
+            (ARGUMENTS_BYTES, 2_097_152),
+            (TOOLS_PER_TURN, 2_048),
+            (SERVER_SCHEMA_BYTES, 524_288),
+            (ALL_SCHEMA_BYTES, 2_097_152),
+            (SERVERS_PER_RUN, 128),
+            (TOOL_PAGES, 128),
+            (CURSOR_BYTES, 16_384),
+            (TOOL_NAME_BYTES, 512),
+            (TITLE_CHARS, 240),
+            (DESCRIPTION_CHARS, 4_000),
+            (STDIO_MESSAGE_BYTES, 4_194_304),
+            (HTTP_MESSAGE_BYTES, 8_388_608),
+            (FLOOD_MESSAGES_PER_SECOND, 1_000),
+            (LIVE_CONNECTIONS, 32),
+            (STDERR_RING_BYTES, 65_536),
+            (STDERR_TAIL_LINES, 5),
+            (WAITING_CARDS, 256),
+        ];
+        for (place, (ours, theirs)) in sizes.into_iter().enumerate() {
+            assert_eq!(ours, theirs, "number {place} of the table");
+        }
+        let times = [
+            (CALL_TIMEOUT, 45_000),
+            (CALL_TIMEOUT_MAX, 300_000),
+            (LISTING_TIMEOUT, 60_000),
+            (HTTP_CONNECT_TIMEOUT, 10_000),
+            (IDLE_CLOSE, 1_800_000),
+            (STDIN_CLOSE_GRACE, 500),
+            (APPROVAL_LAPSE, 90_000),
+            (LOGIN_SHELL_TIMEOUT, 10_000),
+            (Duration::from_secs(FLOOD_SECONDS.into()), 5_000),
+        ];
+        for (place, (ours, theirs)) in times.into_iter().enumerate() {
+            assert_eq!(ours, Duration::from_millis(theirs), "time {place} of the table");
+        }
+    }
+}

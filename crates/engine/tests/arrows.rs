@@ -170,6 +170,17 @@ fn no_arrow_points_back() {
     assert_eq!(faults, [""; 0]);
 }
 
+/// The table in docs/architecture.md, "Inside the engine".
+#[test]
+fn the_page_on_architecture_names_every_room_in_this_order() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/architecture.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let (_, table) = text.split_once("## Inside the engine").unwrap();
+    let table = table.split("\n### ").next().unwrap();
+    let rooms: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(rooms, ROOMS);
+}
+
 /// The map in `lib.rs` names the rooms in the same order.
 #[test]
 fn the_map_in_lib_rs_is_in_this_order() {

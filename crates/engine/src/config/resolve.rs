@@ -312,8 +312,15 @@ mod tests {
             ("UV_DEFAULT_INDEX", "https://r.example/"),
             ("UV_INDEX_URL", "https://r.example/"),
         ];
-        let table: [(&str, &[(&str, &str)]); 8] = [
+        let table: [(&str, &[(&str, &str)]); 15] = [
             ("npx", &npm),
+            ("npm", &npm),
+            ("bun", &npm),
+            ("pnpm", &npm),
+            ("uv", &uv),
+            ("pip", &uv),
+            ("pipx", &uv),
+            ("python", &uv),
             ("/opt/node/bin/NPX", &npm),
             ("C:\\\\node\\\\npx.CMD", &npm),
             ("bunx.exe", &npm),

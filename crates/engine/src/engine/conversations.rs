@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use super::Engine;
 use crate::approval::Level as Security;

@@ -25,11 +25,6 @@ pub fn model_name<S: AsRef<str>>(parts: &[S], tool: &str) -> String {
     )
 }
 
-/// The readable part of a server's name in every tool of it: what a hook's matcher starts with.
-pub fn server_slug(name: &str) -> String {
-    slug(name, SERVER_CHARS, "server")
-}
-
 fn slug(name: &str, limit: usize, empty: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {

@@ -352,7 +352,10 @@ async fn b5_cwd() {
 
 #[tokio::test]
 async fn b6_reserved_headers_in_any_case() {
-    for name in RESERVED_HEADERS {
+    // B6's own list: the constant is what is tested.
+    let listed = "host content-length connection transfer-encoding accept content-type mcp-session-id mcp-protocol-version \
+                  mcp-method mcp-name last-event-id te upgrade trailer keep-alive";
+    for name in listed.split_whitespace() {
         let odd: String = name.chars().enumerate().map(|(i, c)| if i % 2 == 0 { c.to_ascii_uppercase() } else { c }).collect();
         assert_eq!(
             reasons(&format!(r#"{{"type": "http", "url": "https://e.example", "headers": {{"{odd}": "v"}}}}"#)).await,
