@@ -259,29 +259,6 @@ async fn b17_edits_made_here_carry_the_agreement_along() {
     assert_eq!(error.code, ErrorCode::NotFound);
 }
 
-/// A disk that cannot be written to says so and loses nothing.
-#[cfg(unix)]
-#[tokio::test]
-async fn a_folder_that_cannot_be_written_says_so() {
-    use std::os::unix::fs::PermissionsExt;
-    let o = opened().await;
-    let file = o.home.global(json!({ "a": { "command": "true" } }));
-    let before = std::fs::read(&file).unwrap();
-    let folder = file.parent().unwrap();
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o500)).unwrap();
-    let probe = std::fs::write(folder.join("probe"), "");
-    let hash = o.open().await["servers"]["sections"][0]["file_hash"].clone();
-    let removed = o.window.rpc("server.remove", json!({ "server": id(&file, "a"), "file_hash": hash })).await;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
-    if probe.is_ok() {
-        // Whoever runs this may write everywhere.
-        return;
-    }
-    let error = removed.unwrap_err();
-    assert!(error.message.contains("cannot be written"), "{}", error.message);
-    assert_eq!(std::fs::read(&file).unwrap(), before);
-}
-
 /// What the host was asked to show.
 #[derive(Default)]
 struct FileManager(Mutex<Vec<(&'static str, PathBuf)>>);

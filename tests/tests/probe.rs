@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use mework_engine::config::Server;
+use mework_engine::limits;
 use mework_engine::mcp::pool::Eras;
 use mework_engine::mcp::probe::{Report, probe};
 use mework_engine::mcp::{Era, Stage};
@@ -95,6 +96,33 @@ async fn greeting_and_listing_share_one_limit() {
     let report = run(&bench, &server, &Memory::default(), Duration::from_secs(1)).await;
     assert_eq!(stages(&report).last(), Some(&(Stage::List, false)));
     assert!(report.took < Duration::from_secs(5), "{:?}", report.took);
+}
+
+/// Row 16: whatever a server says of itself, its report holds no secret of its entry, whole or begun.
+#[tokio::test]
+async fn row_16_a_report_holds_no_secret() {
+    const SECRET: &str = "s3cret-0123456789-abcdef";
+    let bench = Bench::new();
+    let told = json!({ "name": "told", "title": SECRET, "description": format!("say {SECRET}"), "inputSchema": {} });
+    let mut entry = bench.fake(&[
+        &format!("--name={SECRET}"),
+        &format!("--tool={told}"),
+        &format!("--tool={}", json!({ "name": SECRET })),
+        &format!("--noise={SECRET}"),
+        &format!("--stderr={SECRET}"),
+        &format!("--stderr={}{SECRET}", "x".repeat(limits::LOG_LINE_BYTES - 10)),
+    ]);
+    entry["env"] = json!({ "TOKEN": SECRET });
+    let report = tested(&bench, entry.clone()).await;
+    assert!(report.ok(), "{report:?}");
+    assert_eq!(report.peer.as_ref().map(|peer| peer.name.as_str()), Some("•••"));
+    let tool = report.tools.tools.last().unwrap();
+    assert_eq!((tool.title.as_deref(), tool.description.as_deref()), (Some("•••"), Some("say •••")));
+    assert_eq!(report.tools.set_aside[0].name.as_deref(), Some("•••"));
+    assert_eq!(report.stderr, ["•••".to_string(), format!("{}•••…", "x".repeat(limits::LOG_LINE_BYTES - 10))]);
+    let server = bench.server("fake", entry).await;
+    let all = format!("{report:?} {:?}", bench.logs.lines(&server.id));
+    assert!(!all.contains(&SECRET[..6]), "{all}");
 }
 
 #[tokio::test]

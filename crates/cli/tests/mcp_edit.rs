@@ -108,6 +108,41 @@ fn b17_remove_takes_one_entry_and_leaves_every_other_byte() {
     );
 }
 
+/// Root may write everywhere, so run by root the program runs as somebody else.
+#[cfg(unix)]
+#[test]
+fn b17_a_folder_that_may_not_be_written_says_so_and_keeps_the_file() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65534;
+    let home = Home::new();
+    home.global(json!({ "a": { "command": "true" } }));
+    let before = home.read(".mework/mcp.json");
+    let mut command = home.command(&["mcp", "remove", "a"]);
+    if std::fs::metadata(home.root()).unwrap().uid() == 0 {
+        // The build's folder may be closed to others.
+        std::fs::copy(harness::program(), home.path("mework")).unwrap();
+        for path in ["", "mework", "elsewhere", ".mework", ".mework/mcp.json"] {
+            chown(home.path(path), Some(NOBODY), None).unwrap();
+        }
+        command = std::process::Command::new(home.path("mework"));
+        command.args(["mcp", "remove", "a"]).env("MEWORK_HOME", home.root()).current_dir(home.root()).uid(NOBODY);
+    }
+    set_permissions(home.path(".mework"), Permissions::from_mode(0o500)).unwrap();
+    let removed = command.output().unwrap();
+    set_permissions(home.path(".mework"), Permissions::from_mode(0o700)).unwrap();
+    let said = String::from_utf8(removed.stderr).unwrap();
+    let file = home.path(".mework/mcp.json");
+    assert_eq!(
+        (removed.status.code(), said),
+        (Some(1), format!("{} cannot be written: Permission denied (os error 13). Nothing was written.\n", file.display()))
+    );
+    assert_eq!(home.read(".mework/mcp.json"), before);
+    assert_eq!(std::fs::read_dir(home.path(".mework")).unwrap().count(), 1);
+}
+
 /// The same name in two files.
 fn twice() -> Home {
     let home = Home::new();

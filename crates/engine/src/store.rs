@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -24,6 +24,8 @@ pub use transcript::EntryRow;
 
 /// Another process may hold the write lock this long before a write fails.
 const BUSY: Duration = Duration::from_secs(10);
+/// Between two looks at a lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -33,12 +35,28 @@ pub enum StoreError {
     Newer { path: PathBuf, found: u32, known: u32 },
     #[error("{path} cannot be used: {source}")]
     Io { path: PathBuf, source: io::Error },
-    #[error("the database failed: {0}")]
+    #[error(
+        "another program has held {path} for {} s. If a Mework is stopped or hangs, end it, and try again",
+        BUSY.as_secs()
+    )]
+    Busy { path: PathBuf },
+    #[error("{}", failed(.0))]
     Sqlite(#[from] rusqlite::Error),
     #[error("a row of the database cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     #[error("the database is closed")]
     Closed,
+}
+
+fn failed(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => format!(
+            "another program has held the database for {} s. If a Mework is stopped or hangs, or a database tool has it open, end that, \
+             and try again",
+            BUSY.as_secs()
+        ),
+        _ => format!("the database failed: {error}"),
+    }
 }
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -74,8 +92,7 @@ impl Store {
         private_dir(data)?;
         let (mut connection, opened) = {
             // One process at a time looks, migrates or sets aside.
-            let lock = private_file(&data.join("mework.lock"))?;
-            lock.lock().map_err(|source| StoreError::Io { path: data.join("mework.lock"), source })?;
+            let _lock = locked(&data.join("mework.lock"), BUSY)?;
             schema::open(&data.join("mework.db"), migrations)?
         };
         let process = leases::Process::register(&mut connection, data, client)?;
@@ -187,6 +204,21 @@ pub fn private_dir(path: &Path) -> Result<()> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Holds the lock on a file, once others have let go of it.
+fn locked(path: &Path, patience: Duration) -> Result<fs::File> {
+    let lock = private_file(path)?;
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            // The system's own wait has no limit, and whoever holds it may be stopped.
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < patience => std::thread::sleep(LOCK_PAUSE),
+            Err(fs::TryLockError::WouldBlock) => return Err(StoreError::Busy { path: path.to_owned() }),
+            Err(fs::TryLockError::Error(source)) => return Err(StoreError::Io { path: path.to_owned(), source }),
+        }
+    }
 }
 
 /// Opens, or makes, a file only its owner can read.

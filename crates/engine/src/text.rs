@@ -53,6 +53,18 @@ pub fn display_capped(text: &str, limit: usize) -> String {
     }
 }
 
+/// The text up to `limit` bytes, at a character.
+pub fn cut(text: &str, limit: usize) -> &str {
+    if text.len() <= limit {
+        return text;
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// Text for a model: the same characters are removed instead of shown (B23), then it is cut after `limit` characters.
 pub fn for_model(text: &str, limit: usize) -> String {
     text.chars().filter(|c| !is_deceptive(*c)).take(limit).collect()
@@ -60,6 +72,8 @@ pub fn for_model(text: &str, limit: usize) -> String {
 
 /// Values shorter than this are not hidden: "1" or "true" would blank out half of every log.
 const SECRET_MIN_BYTES: usize = 6;
+/// So much of a value tells nothing of it yet.
+const BEGUN_BYTES: usize = 3;
 /// What stands where a secret stood.
 const HIDDEN: &str = "•••";
 
@@ -118,6 +132,29 @@ impl Scrubber {
     /// [`scrub`](Self::scrub), then [`display`]: how a server's words reach a log or a message.
     pub fn show(&self, text: &str) -> String {
         display(&self.scrub(text))
+    }
+
+    /// [`show`](Self::show) of the first `limit` bytes. Where the text was cut, here or before (it ends in `…`), the rest
+    /// of a value that the cut went through is hidden too.
+    pub fn show_cut(&self, text: &str, limit: usize) -> String {
+        let kept = self.scrub(cut(text, limit));
+        let whole = text.len() < limit && !text.ends_with('…');
+        display(&if whole { kept } else { self.scrub_end(&kept) })
+    }
+
+    /// Hides the beginning of a known value that stands at the end of a text.
+    fn scrub_end(&self, text: &str) -> String {
+        // A character that was cut in two is read as U+FFFD.
+        let body = text.trim_end_matches(['…', '\u{fffd}']);
+        let known = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let begun = |value: &str| {
+            let longest = value.len().min(body.len() + 1);
+            (BEGUN_BYTES..longest).rev().find(|n| value.is_char_boundary(*n) && body.ends_with(&value[..*n]))
+        };
+        match known.iter().filter_map(|Secret(_, value)| begun(value)).max() {
+            Some(bytes) => format!("{}{HIDDEN}{}", &body[..body.len() - bytes], &text[body.len()..]),
+            None => text.to_owned(),
+        }
     }
 }
 
@@ -182,6 +219,27 @@ mod tests {
             assert!(!shown.contains("s3cr3t") && !shown.contains("line one"), "{leaked} → {shown}");
         }
         assert_eq!(scrubber.scrub("short words stay"), "short words stay");
+    }
+
+    #[test]
+    fn row16_a_cut_leaves_no_part_of_a_secret() {
+        let scrubber = Scrubber::default();
+        scrubber.add(["s3cret-tökén-0123456789", "other-value"]);
+        for whole in ["key=s3cret-tökén-0123456789 end", "s3cret-tökén-0123456789"] {
+            for limit in 0..whole.len() {
+                let shown = scrubber.show_cut(whole, limit);
+                assert!(!shown.contains("s3c"), "{limit}: {shown}");
+            }
+        }
+        // Somebody else cut it and said so.
+        for (text, shown) in [
+            ("key=s3cret-tö…", "key=•••…"),
+            ("key=s3cret-t\u{fffd}…", "key=•••\u{fffd}…"),
+            ("key=s3cret-tö", "key=s3cret-tö"),
+            ("nothing here…", "nothing here…"),
+        ] {
+            assert_eq!(scrubber.show_cut(text, 100), shown);
+        }
     }
 
     #[test]

@@ -27,6 +27,8 @@ struct Faults {
     /// The greeting that is not understood: `initialize` or `server/discover`, and what happens then: error, silent, exit.
     not: Option<(String, String)>,
     version: Option<String>,
+    /// What it calls itself.
+    name: Option<String>,
     /// `loop` or `new`.
     cursor: Option<String>,
     page: Option<usize>,
@@ -84,6 +86,7 @@ fn read_flags() -> Faults {
                 faults.not = Some((method.into(), how.into()));
             }
             "--version" => faults.version = Some(words()),
+            "--name" => faults.name = Some(words()),
             "--cursor" => faults.cursor = Some(words()),
             "--page" => faults.page = value.parse().ok(),
             "--tools" => faults.tools = value.parse().ok(),
@@ -200,7 +203,7 @@ fn greet(faults: &Faults, method: &str, id: &Value, message: &Value) {
         },
         _ => {}
     }
-    let info = json!({ "name": "fake", "version": "1.2.3" });
+    let info = json!({ "name": faults.name.as_deref().unwrap_or("fake"), "version": "1.2.3" });
     if method == "initialize" {
         let asked = message["params"]["protocolVersion"].as_str().unwrap_or_default();
         let version = faults.version.as_deref().unwrap_or(asked);

@@ -191,18 +191,20 @@ pub(super) fn write(
     let mut name = std::ffi::OsString::from(".");
     name.push(real.file_name().unwrap_or_default());
     name.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&name).suffix(".tmp");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(match new_file {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(match new_file {
             NewFile::Shared => 0o666,
             NewFile::Private => 0o600,
-        }));
+        });
     }
-    let mut temp = builder.tempfile_in(&folder).map_err(io)?;
-    // Past the wrapper, which would put the temporary file's name into the system's words.
+    // Opened here, because the crate would put the temporary file's name into the system's words.
+    let mut temp =
+        tempfile::Builder::new().prefix(&name).suffix(".tmp").make_in(&folder, |path| options.open(path)).map_err(io)?;
+    // Past the wrapper, for the same reason.
     temp.as_file_mut().write_all(new).map_err(io)?;
     temp.as_file().sync_all().map_err(io)?;
     // The last look before the exchange: what a person saw is what is replaced.

@@ -316,7 +316,21 @@ impl Connection {
             self.use_.retire();
         }
         drop(running);
-        listed.map(|tools| self.mirrored(tools))
+        listed.map(|tools| self.mirrored(self.scrubbed(tools)))
+    }
+
+    /// The server's words about its tools, free of secrets (row 16). A tool's name stays: it is what is called.
+    fn scrubbed(&self, mut tools: ServerTools) -> ServerTools {
+        let scrubber = self.link.far.scrubber();
+        let scrub = |words: &mut String| *words = scrubber.scrub(words);
+        for tool in &mut tools.tools {
+            tool.title.iter_mut().chain(&mut tool.description).for_each(scrub);
+        }
+        for aside in &mut tools.set_aside {
+            aside.name.iter_mut().chain(Some(&mut aside.reason)).for_each(scrub);
+        }
+        tools.notices.iter_mut().for_each(scrub);
+        tools
     }
 
     /// Remembers which arguments headers repeat, where the protocol version knows of that. A tool whose marks break the

@@ -119,7 +119,7 @@ impl Failure {
             "It wrote {} to stdout that {} no MCP message, such as `{}`. Is this an MCP server, and are these the arguments that start it as one?",
             count(*noise, "line", "lines"),
             if *noise == 1 { "is" } else { "are" },
-            super::log::cut(sample, 120),
+            crate::text::cut(sample, 120),
         );
         let message = match end {
             HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::WrongVersion(_) => answered(end, asked),
@@ -195,7 +195,7 @@ impl Failure {
                 Some(Exit::Code(code)) => Some(code),
                 Some(Exit::Signal(_) | Exit::Unknown) | None => None,
             },
-            stderr: traces.stderr[tail..].iter().map(|line| started.scrubber.show(line)).collect(),
+            stderr: traces.stderr[tail..].iter().map(|line| started.scrubber.show_cut(line, usize::MAX)).collect(),
             stdout_noise: traces.noise.0,
             stdout_sample: traces.noise.1,
         }

@@ -50,7 +50,7 @@ impl Far {
     pub fn stderr_tail(&self) -> Vec<String> {
         match self {
             Self::Process { stderr, started, .. } => {
-                stderr.tail(limits::STDERR_TAIL_LINES).iter().map(|line| started.scrubber.show(line)).collect()
+                stderr.tail(limits::STDERR_TAIL_LINES).iter().map(|line| started.scrubber.show_cut(line, usize::MAX)).collect()
             }
             Self::Address { .. } => Vec::new(),
         }

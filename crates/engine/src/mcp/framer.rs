@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
 
 use super::http::Fault;
-use super::log::{ServerLog, Source, cut};
+use super::log::{ServerLog, Source};
 use crate::limits;
 
 /// Lines of noise that are kept to be shown.
@@ -67,12 +67,15 @@ impl Noise {
     /// Counts a line (`bytes` long, `start` is how it begins); an error when that was too much.
     pub fn line(&self, start: &[u8], bytes: usize) -> Result<(), Ended> {
         let text = String::from_utf8_lossy(start);
-        let text = text.trim_start_matches('\u{feff}').trim();
-        self.log.write(Source::Stdout, text);
+        let mut text = text.trim_start_matches('\u{feff}').trim().to_owned();
+        if bytes > start.len() {
+            text.push('…');
+        }
+        self.log.write(Source::Stdout, &text);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.lines += 1;
         if kept.sample.len() < SAMPLE_LINES {
-            let line = self.log.scrubber().show(cut(text, SAMPLE_BYTES));
+            let line = self.log.scrubber().show_cut(&text, SAMPLE_BYTES);
             kept.sample.push(line);
         }
         kept.bytes += bytes;

@@ -19,16 +19,20 @@ use tokio::time::{sleep, timeout};
 use super::failure::{HandshakeEnd, Started, Traces, traces};
 use super::framer::Ended;
 use super::log::{ServerLog, Source};
-use super::wire::{StdioTransport, Wire};
+use super::wire::{StdioTransport, WORD_BYTES, Wire};
 use super::{Era, Failure, Peer};
 use crate::config::Server;
 use crate::limits;
 use crate::machine::process::{Exit, Exits, Handle, Process, Spec, Stderr};
+use crate::text::Scrubber;
 
 /// After a process ended, how long what it wrote before may still be on its way.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a server that was remembered to know `server/discover` may be silent before it is asked for `initialize`.
 const REMEMBERED_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Shown of a server's name and of its version; less than what is kept of them, so that every cut is made here.
+const PEER_BYTES: usize = WORD_BYTES - 8;
 
 /// What is said to servers: tools only (row 31).
 pub(super) struct Client;
@@ -150,7 +154,7 @@ async fn handshake(
     let end = tokio::select! {
         biased;
         greeted = serve_client_with_lifecycle(Client, transport, mode(era)) => match greeted {
-            Ok(service) => match peer_of(&service, era) {
+            Ok(service) => match peer_of(&service, era, log.scrubber()) {
                 Ok(peer) => {
                     log.write(
                         Source::Mework,
@@ -225,13 +229,14 @@ async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits)
     }
 }
 
-/// Who answered; the crate accepts any version, we know a few.
-pub(super) fn peer_of(service: &RunningService<RoleClient, Client>, era: Era) -> Result<Peer, HandshakeEnd> {
+/// Who answered, free of secrets (row 16); the crate accepts any version, we know a few.
+pub(super) fn peer_of(service: &RunningService<RoleClient, Client>, era: Era, scrubber: &Scrubber) -> Result<Peer, HandshakeEnd> {
     let Some(info) = service.peer().peer_info() else { return Err(HandshakeEnd::Malformed) };
     let protocol = info.protocol_version.to_string();
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
         return Err(HandshakeEnd::WrongVersion(vec![protocol]));
     }
-    let (name, version) = info.server_info.as_ref().map(|who| (who.name.clone(), who.version.clone())).unwrap_or_default();
+    let shown = |word: &str| scrubber.show_cut(word, PEER_BYTES);
+    let (name, version) = info.server_info.as_ref().map(|who| (shown(&who.name), shown(&who.version))).unwrap_or_default();
     Ok(Peer { era, protocol, name, version })
 }

@@ -85,7 +85,7 @@ pub struct ServerLog {
 impl ServerLog {
     /// Keeps a line; a longer one than [`limits::LOG_LINE_BYTES`] is cut.
     pub fn write(&self, source: Source, text: &str) {
-        let text = self.logs.scrubber.show(cut(text.trim_end_matches(['\r', '\n']), limits::LOG_LINE_BYTES));
+        let text = self.logs.scrubber.show_cut(text.trim_end_matches(['\r', '\n']), limits::LOG_LINE_BYTES);
         let line = Line { at: SystemTime::now(), source, text };
         let mut inner = self.logs.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.writes += 1;
@@ -107,18 +107,6 @@ impl ServerLog {
     pub fn scrubber(&self) -> &Scrubber {
         &self.logs.scrubber
     }
-}
-
-/// The text up to `limit` bytes, at a character.
-pub(super) fn cut(text: &str, limit: usize) -> &str {
-    if text.len() <= limit {
-        return text;
-    }
-    let mut end = limit;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

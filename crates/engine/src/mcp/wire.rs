@@ -25,10 +25,14 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
 use super::framer::{Ended, Framer, Noise};
-use super::log::{ServerLog, cut};
+use super::log::ServerLog;
 use crate::limits;
+use crate::text::{Scrubber, cut};
 
-/// Characters kept of a server's error message.
+/// Bytes kept of a server's name and of its version.
+pub(super) const WORD_BYTES: usize = 256;
+
+/// Bytes kept of a server's error message.
 const ERROR_BYTES: usize = 4 * 1024;
 
 /// How long what a server wrote before it stopped reading may take to be read.
@@ -202,7 +206,7 @@ impl Wire {
             "notifications/progress" => {
                 let Some(params) = params.and_then(|raw| serde_json::from_str::<ProgressParams>(raw.get()).ok()) else { return };
                 let Some(to) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
-                let message = params.message.map(|text| self.log.scrubber().show(cut(&text, limits::LOG_LINE_BYTES)));
+                let message = params.message.map(|text| self.log.scrubber().show_cut(&text, limits::LOG_LINE_BYTES));
                 let _ = to.try_send(Progress { progress: params.progress, total: params.total, message });
             }
             _ => {}
@@ -346,7 +350,9 @@ pub(super) enum Incoming {
 }
 
 pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
-    let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else { return Incoming::Noise };
+    // A byte that is no UTF-8 costs its character, not the answer that somebody waits for.
+    let text = String::from_utf8_lossy(line);
+    let Ok(message) = serde_json::from_str::<Message<'_>>(&text) else { return Incoming::Noise };
     let pass = |message| Incoming::Pass(Box::new(message));
     match (message.method, message.id, message.result, message.error) {
         (Some(method), Some(id), ..) => {
@@ -364,7 +370,9 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
             wire.notification(&method, message.params);
             Incoming::Handled
         }
-        (None, id, _, Some(error)) => pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient_error(error)))),
+        (None, id, _, Some(error)) => {
+            pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient_error(error, wire.log.scrubber()))))
+        }
         (None, Some(id), Some(result), None) => {
             let handshake = lock(&wire.handshakes).get(&id).copied();
             let result = match handshake {
@@ -380,7 +388,7 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
 }
 
 /// An error as the protocol says, or anything else that stands in its place: `"error": "boom"`.
-fn lenient_error(raw: &RawValue) -> ErrorData {
+fn lenient_error(raw: &RawValue, scrubber: &Scrubber) -> ErrorData {
     let value: Value =
         if raw.get().len() > 64 * 1024 { Value::Null } else { serde_json::from_str(raw.get()).unwrap_or(Value::Null) };
     let code = value.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()).unwrap_or(-32603);
@@ -390,7 +398,7 @@ fn lenient_error(raw: &RawValue) -> ErrorData {
     };
     // The data of a version refusal is read in the handshake; it is small.
     let data = value.get("data").filter(|_| code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0).cloned();
-    ErrorData::new(ErrorCode(code), cut(&message, ERROR_BYTES).to_string(), data)
+    ErrorData::new(ErrorCode(code), scrubber.show_cut(&message, ERROR_BYTES), data)
 }
 
 fn initialize_result(raw: &str) -> Option<ServerResult> {
@@ -431,7 +439,8 @@ fn capabilities(written: &Map<String, Value>) -> ServerCapabilities {
 }
 
 fn implementation(written: Option<&Value>) -> Implementation {
-    let word = |key: &str| written.and_then(|info| info.get(key)).and_then(Value::as_str).map_or("", |word| cut(word, 256));
+    let word =
+        |key: &str| written.and_then(|info| info.get(key)).and_then(Value::as_str).map_or("", |word| cut(word, WORD_BYTES));
     Implementation::new(word("name"), word("version"))
 }
 
@@ -461,6 +470,26 @@ mod tests {
         assert_eq!(error_of(r#"{"id":1,"error":{"code":-5,"message":"no"}}"#), (-5, "no".into()));
         assert_eq!(error_of(r#"{"id":1,"error":{"why":"no"}}"#), (-32603, r#"{"why":"no"}"#.into()));
         assert_eq!(error_of(r#"{"id":1,"error":null}"#), (-32603, "null".into()));
+    }
+
+    #[test]
+    fn row_16_an_error_that_is_cut_leaves_no_part_of_a_secret() {
+        let wire = wire();
+        wire.log.scrubber().add(["s3cret-token-0123456789"]);
+        let line = format!(r#"{{"id":1,"error":"{}s3cret-token-0123456789"}}"#, "m".repeat(ERROR_BYTES - 10));
+        let Incoming::Pass(message) = incoming(&wire, line.as_bytes()) else { panic!("not passed on") };
+        let JsonRpcMessage::Error(error) = *message else { panic!("no error") };
+        assert_eq!(error.error.message, format!("{}•••", "m".repeat(ERROR_BYTES - 10)));
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_costs_its_character_and_not_the_answer() {
+        let Incoming::Pass(message) = incoming(&wire(), b"{\"id\":7,\"result\":{\"a\":\"x\xffy\"}}") else {
+            panic!("not passed on")
+        };
+        let JsonRpcMessage::Response(response) = *message else { panic!("no response") };
+        let ServerResult::CustomResult(CustomResult(Value::String(text))) = response.result else { panic!("no text") };
+        assert_eq!(text, "{\"a\":\"x\u{fffd}y\"}");
     }
 
     #[test]

@@ -231,3 +231,29 @@ async fn tools_that_look_otherwise_are_named() {
     assert_eq!(store.note_tools("s", seen("1", "2")).await.unwrap(), [changed]);
     assert_eq!(store.note_tools("s", seen("1", "2")).await.unwrap(), []);
 }
+
+/// Whoever holds the lock may be stopped for good: waiting has an end, and words.
+#[test]
+fn a_lock_that_is_never_let_go_is_an_error_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mework.lock");
+    let held = locked(&path, Duration::ZERO).unwrap();
+    let error = locked(&path, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("another program has held {} for 10 s. If a Mework is stopped or hangs, end it, and try again", path.display())
+    );
+    drop(held);
+    locked(&path, Duration::ZERO).unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_another_program_holds_is_an_error_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).await;
+    let mut other = Connection::open(folder.path().join("mework.db")).unwrap();
+    let _held = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    store.run(|c| Ok(c.busy_timeout(Duration::ZERO)?)).await.unwrap();
+    let error = store.set_setting("review", "x".into()).await.unwrap_err();
+    assert!(error.to_string().starts_with("another program has held the database for 10 s. "), "{error}");
+}

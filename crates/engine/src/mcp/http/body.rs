@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::super::framer::Ended;
-use super::super::log::cut;
-use super::Fault;
 use super::sse::Reader;
+use super::{Fault, fault};
 use crate::limits;
 use crate::machine::http::{HttpError, Response};
+use crate::text::{Scrubber, cut};
 
 /// Bytes read of a refusal, for its words.
 pub(super) const REFUSAL_BYTES: usize = 64 * 1024;
@@ -31,7 +31,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    pub async fn read(mut response: Response) -> Self {
+    pub async fn read(mut response: Response, scrubber: &Scrubber) -> Self {
         let scheme = text(&response, header::WWW_AUTHENTICATE).and_then(|value| value.split_whitespace().next());
         let scheme = scheme.map(|word| cut(word, 40).trim_end_matches(',').to_string());
         let kind = content_type(&response);
@@ -46,7 +46,8 @@ impl Refusal {
             Err(_) if kind.as_deref() == Some("text/plain") => Some(String::from_utf8_lossy(&bytes).trim().to_string()),
             Err(_) => None,
         };
-        Self { scheme, words: words.filter(|words| !words.is_empty()), error }
+        let words = words.filter(|words| !words.is_empty()).map(|words| scrubber.show_cut(&words, fault::WORDS));
+        Self { scheme, words, error }
     }
 }
 

@@ -1,12 +1,12 @@
 //! What can be wrong with an HTTP server's answers, and the words for it: what happened and what to do. No word of a
 //! server is in it unscrubbed when it is shown, and never an address's query.
 
-use super::super::log::cut;
 use crate::limits;
 use crate::machine::http::HttpError;
+use crate::text::cut;
 
 /// Bytes kept of what a server says in a refusal.
-const WORDS: usize = 300;
+pub(super) const WORDS: usize = 300;
 
 /// Why an HTTP server's connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -207,7 +207,7 @@ async fn handshake(
                 }
             }
             greeted = &mut greeting => break match greeted {
-                Ok(service) => match peer_of(&service, era) {
+                Ok(service) => match peer_of(&service, era, log.scrubber()) {
                     Ok(peer) => {
                         let words = format!("Connected: {} {}, protocol {}", peer.name, peer.version, peer.protocol);
                         log.write(Source::Mework, &words);

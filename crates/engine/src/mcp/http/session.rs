@@ -14,13 +14,14 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::super::framer::{Ended, Gauge};
-use super::super::log::{ServerLog, Source, cut};
+use super::super::log::{ServerLog, Source};
 use super::super::wire::{Incoming, Request, Wire, incoming};
 use super::body::{Batch, REFUSAL_BYTES, Refusal, body, content_type, first_version, limited, origin, text, version_in};
 use super::sse::{Event, Reader};
 use super::{Fault, Item, headers};
 use crate::limits;
 use crate::machine::http::{Client, Response};
+use crate::text::cut;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -28,6 +29,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
+/// Bytes shown of what is no protocol message.
+const NOT_A_MESSAGE_BYTES: usize = 120;
 const SESSION_ID_BYTES: usize = 1024;
 /// Reconnections in a row that brought nothing new, before a stream is given up.
 const FRUITLESS: u32 = 5;
@@ -237,7 +240,7 @@ impl Session {
             return Ok(Head::Answer(response));
         }
         let in_session = request.method != "initialize" && self.state().session.is_some();
-        let refusal = Refusal::read(response).await;
+        let refusal = Refusal::read(response, self.log.scrubber()).await;
         if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
             let sent = self.headers.keys().map(ToString::to_string).collect();
             let Refusal { scheme, words, .. } = refusal;
@@ -288,8 +291,12 @@ impl Session {
         if self.deliver(&body, Some(&request.id)).await? {
             return Ok(());
         }
-        let start = String::from_utf8_lossy(&body[..body.len().min(120)]).trim().to_string();
-        Err(Fault::NotAMessage(start).into())
+        let start = String::from_utf8_lossy(&body[..body.len().min(NOT_A_MESSAGE_BYTES)]);
+        let mut start = start.trim().to_owned();
+        if body.len() > NOT_A_MESSAGE_BYTES {
+            start.push('…');
+        }
+        Err(Fault::NotAMessage(self.log.scrubber().show_cut(&start, usize::MAX)).into())
     }
 
     /// Follows a request's stream of events until its answer came, over as many connections as it takes.
@@ -395,7 +402,7 @@ impl Session {
     pub async fn notice(&self, bytes: Vec<u8>) {
         match self.post(None, bytes).await {
             Ok(response) if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                let (status, refusal) = (response.status().as_u16(), Refusal::read(response).await);
+                let (status, refusal) = (response.status().as_u16(), Refusal::read(response, self.log.scrubber()).await);
                 let sent = self.headers.keys().map(ToString::to_string).collect();
                 self.wire.end(Fault::Denied { status, scheme: refusal.scheme, sent, words: refusal.words }.into());
             }
