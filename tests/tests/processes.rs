@@ -77,8 +77,9 @@ async fn stopping_leaves_nothing_b25_row_26() {
     for (kind, processes) in KINDS {
         let (server, tag) = running(kind, processes).await;
         let Process { stdin, handle, stdout, .. } = server;
-        drop(stdin);
+        // From here: a server that obeys is gone at once, and its children's time begins.
         let began = std::time::Instant::now();
+        drop(stdin);
         let exit = handle.stop().await;
         let patience = match kind {
             "obeys-eof" => std::time::Duration::ZERO,
