@@ -104,6 +104,23 @@ async fn row_16_a_refusal_that_holds_the_token_is_scrubbed() {
     assert!(failure.message.starts_with("The server failed (500 Internal Server Error). It says: bad •••"), "{failure:?}");
 }
 
+/// Row 16: where a server's words are cut, nothing of a token that the cut goes through is shown either.
+#[tokio::test]
+async fn row_16_a_cut_through_the_token_hides_what_is_left_of_it() {
+    let filler = |bytes: usize| "x".repeat(bytes);
+    let refusal = HttpServer::start(move |seen, _| {
+        Some(Reply::status(500, &format!("{}{} and more", filler(290), seen.header("authorization"))))
+    });
+    let failure = fails(&refusal.await.url(), bearer()).await;
+    assert!(failure.message.contains(&format!("It says: {}•••.", filler(290))), "{failure:?}");
+
+    let other = HttpServer::start(move |seen, _| {
+        Some(Reply::json(json!({ "t": format!("{}{} and more", filler(100), seen.header("authorization")) })))
+    });
+    let failure = fails(&other.await.url(), bearer()).await;
+    assert!(failure.message.contains(&format!("such as `{{\"t\":\"{}•••…`", filler(100))), "{failure:?}");
+}
+
 #[tokio::test]
 async fn statuses_and_wrong_answers() {
     let (failure, server) = answering(|| Reply::status(404, "")).await;
