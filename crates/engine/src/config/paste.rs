@@ -39,7 +39,7 @@ pub enum PasteProblem {
     Empty,
     #[error("The text is larger than {} KiB.", limits::CONFIG_FILE_BYTES / 1024)]
     TooLarge,
-    #[error("{0}")]
+    #[error("{}", of_text(.0))]
     Json(FileProblem),
     #[error("This JSON declares no server. A server has a `command` or a `url`, under its name.")]
     NoServer,
@@ -51,7 +51,12 @@ pub enum PasteProblem {
     AddIncomplete,
 }
 
-/// What pasted text would add to a level.
+/// What is wrong with JSON, of a text that is no file.
+fn of_text(problem: &FileProblem) -> String {
+    problem.to_string().replacen("The file", "The text", 1)
+}
+
+/// What pasted text would add to a level. A name that cannot be used is no reason here: whoever adds it can write another.
 pub async fn propose(level: &Level, text: &str) -> Result<Vec<Proposal>, PasteProblem> {
     let machine = &level.machine;
     let path: Environment = machine.environment().get("PATH").map(|path| ("PATH", path)).into_iter().collect();
@@ -66,7 +71,10 @@ pub async fn propose(level: &Level, text: &str) -> Result<Vec<Proposal>, PastePr
         let twice = found.iter().filter(|other| other.name == *name).count() > 1;
         let (reasons, notes) = match entry::check(level, &listing.file, name, entry, twice).await {
             ServerEntry::Ready(server) => (Vec::new(), server.notes),
-            ServerEntry::Unavailable(unavailable) => (unavailable.reasons, Vec::new()),
+            ServerEntry::Unavailable(mut unavailable) => {
+                unavailable.reasons.retain(|reason| entry::check_name(name) != Err(reason.as_str()));
+                (unavailable.reasons, Vec::new())
+            }
         };
         proposals.push(Proposal { name: name.clone(), entry: edit::pretty(entry), reasons, notes, exists: standing(name) });
     }

@@ -147,6 +147,7 @@ fn what_is_of_no_use_says_so() {
     assert_eq!(problem("claude mcp add name -e"), PasteProblem::AddIncomplete);
     assert!(matches!(problem(r#"{"a": {"command" "x"}}"#), PasteProblem::Json(FileProblem::NotJson { line: 1, .. })));
     assert!(matches!(problem(&"[".repeat(70)), PasteProblem::NotUsable));
+    assert!(problem(r#"{"a": {"command" "x"}}"#).to_string().starts_with("The text is not valid JSON: line 1, column "));
     assert!(matches!(problem(&format!("{{\"a\":{}", "[".repeat(70))), PasteProblem::Json(FileProblem::TooDeep { .. })));
     assert_eq!(problem(&"x".repeat(limits::CONFIG_FILE_BYTES + 1)), PasteProblem::TooLarge);
 }
@@ -162,7 +163,7 @@ async fn proposals_are_checked_by_the_level() {
     };
     let level = Level { machine: Machine::local(surroundings), scope: Scope::Global };
     edit::add_server(&level, "a", r#"{"command": "x"}"#, None, false).await.unwrap();
-    let text = r#"{"mcpServers": {"a": {"command": "npx -y p"}, "b": {"type": "sse", "url": "https://e.example"}}}"#;
+    let text = r#"{"mcpServers": {"a": {"command": "npx -y p"}, "b c": {"type": "sse", "url": "https://e.example"}}}"#;
     assert_eq!(
         propose(&level, text).await.unwrap(),
         [
@@ -174,7 +175,8 @@ async fn proposals_are_checked_by_the_level() {
                 exists: true,
             },
             Proposal {
-                name: "b".into(),
+                // The name is for whoever adds it to change; it is no reason against the entry.
+                name: "b c".into(),
                 entry: "{\n  \"type\": \"sse\",\n  \"url\": \"https://e.example\"\n}".into(),
                 reasons: vec![
                     "`type` is \"sse\", which is not supported. If the server also speaks Streamable HTTP, use \"type\": \"http\".".into()
