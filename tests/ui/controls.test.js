@@ -216,3 +216,32 @@ test("B45: what a server says of its secrets is in no log, no tooltip, no diagno
     }
   });
 });
+
+test("the frame never scrolls, and the keyboard goes with the page", async () => {
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`server-${i}`, real.time]));
+  await page(many, async (tab, home, problems) => {
+    const within = () => tab.evaluate(() => document.querySelector("main").contains(document.activeElement));
+    await button(tab, "Settings").focus();
+    await tab.keyboard.press("Control+,");
+    await box(tab, "server-59").waitFor();
+    assert.equal(await within(), true, "on the page that opened");
+    await box(tab, "server-59").focus();
+    await button(tab, "Remove server-58 from mcp.json").click();
+    await tab.locator('button[aria-label="Confirm: Remove server-58 from mcp.json"]').press("Enter", { delay: 300 });
+    await box(tab, "server-59").scrollIntoViewIfNeeded();
+    const scrolled = await tab.evaluate(() => [document.documentElement, document.body, document.getElementById("app"), document.querySelector("main")].map((e) => [e.scrollTop, e.scrollHeight - e.clientHeight]));
+    assert.deepEqual(scrolled, [[0, 0], [0, 0], [0, 0], [0, 0]]);
+    assert.equal((await tab.locator("main header").first().boundingBox()).y, 0);
+    await tab.setViewportSize({ width: 420, height: 500 });
+    await tab.locator("main").focus();
+    await tab.keyboard.press("?");
+    await tab.getByText("Press the button that has the focus").scrollIntoViewIfNeeded();
+    assert.equal(await tab.getByText("Press the button that has the focus").evaluate((e) => e.getBoundingClientRect().right <= innerWidth), true, "below, not beside");
+    await tab.keyboard.press("Escape");
+    await tab.setViewportSize({ width: 1180, height: 780 });
+    await tab.keyboard.press("Escape");
+    await tab.getByRole("button", { name: /^Choose a tool to call/ }).last().waitFor();
+    assert.equal(await within(), true, "on the conversation");
+    assert.deepEqual(problems, []);
+  });
+});
