@@ -70,9 +70,14 @@ impl Host for Desktop {
     }
 
     fn mework_program(&self) -> Option<PathBuf> {
-        let program = std::env::current_exe().ok()?.with_file_name(format!("mework{}", std::env::consts::EXE_SUFFIX));
-        program.is_file().then_some(program)
+        command_line()
     }
+}
+
+/// The command line's program, which is installed beside this one.
+pub fn command_line() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.with_file_name(format!("mework{}", std::env::consts::EXE_SUFFIX));
+    program.is_file().then_some(program)
 }
 
 fn no_file_manager(path: &Path, problem: &dyn std::fmt::Display) -> Error {

@@ -28,11 +28,12 @@ use tauri::{Manager, RunEvent};
 
 fn main() -> ExitCode {
     mework_engine::machine::process::supervise_if_asked();
+    mework_engine::machine::warnings_to_stderr();
     if let Err(problem) = start::display() {
         return start::refuse(&problem);
     }
     let (surroundings, notice) = match Surroundings::of_desktop() {
-        Ok(found) => found,
+        Ok((surroundings, notice)) => (surroundings.supervised_by(host::command_line().as_deref()), notice),
         Err(error) => return start::refuse(&error.to_string()),
     };
     let data = surroundings.data.clone();

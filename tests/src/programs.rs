@@ -46,6 +46,7 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 /// A home folder that only one test knows, empty at first, and a `bin` folder in front of the PATH for stand-ins.
 pub struct Home {
     folder: tempfile::TempDir,
+    more: Vec<(&'static str, std::ffi::OsString)>,
 }
 
 impl Default for Home {
@@ -58,7 +59,7 @@ impl Home {
     pub fn empty() -> Self {
         let folder = tempfile::Builder::new().prefix("mework-home-").tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("stand-ins")).expect("a folder for stand-ins");
-        Self { folder }
+        Self { folder, more: Vec::new() }
     }
     pub fn path(&self) -> &Path {
         self.folder.path()
@@ -71,6 +72,11 @@ impl Home {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "mcpServers": servers })).expect("JSON");
         std::fs::create_dir_all(self.path().join(".mework")).expect("the .mework folder");
         std::fs::write(self.global_file(), text).expect("mcp.json");
+        self
+    }
+    /// One more variable for what is started in this home.
+    pub fn with(mut self, name: &'static str, value: impl Into<std::ffi::OsString>) -> Self {
+        self.more.push((name, value.into()));
         self
     }
     /// A program that stands in for one of the machine's and writes down what it was given, one argument a line.
@@ -90,14 +96,16 @@ impl Home {
             path.push(":");
             path.push(rest);
         }
-        vec![
+        let mut environment = vec![
             ("MEWORK_HOME", self.path().into()),
             ("HOME", self.path().into()),
             ("XDG_CONFIG_HOME", self.path().join(".config").into()),
             ("XDG_DATA_HOME", self.path().join(".local/share").into()),
             ("XDG_CACHE_HOME", self.path().join(".cache").into()),
             ("PATH", path),
-        ]
+        ];
+        environment.extend(self.more.iter().cloned());
+        environment
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use mework_tests::programs::{Home, command, mework};
+use mework_tests::programs::{Home, Running, command, mework};
 
 fn readme() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap()
@@ -56,6 +56,32 @@ fn its_commands_work() {
             assert!(said.contains("42"), "{said}");
         }
     }
+}
+
+/// What `make run` ends with on a machine without a display, once everything is built.
+#[cfg(unix)]
+#[test]
+fn make_run_without_a_display_says_so_and_serves_a_browser() {
+    use std::io::{BufRead, BufReader};
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let home = Home::empty();
+    let mut run = command(root.join("scripts/run"));
+    run.envs(home.environment()).env_remove("DISPLAY").env("WAYLAND_DISPLAY", "").stdout(Stdio::piped());
+    let mut running = Running::start(&mut run);
+    let lines = BufReader::new(running.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut said = Vec::new();
+    for line in lines {
+        let address = line.contains("http://127.0.0.1:");
+        said.push(line);
+        if address {
+            break;
+        }
+    }
+    let said = said.join("\n");
+    assert!(said.contains("There is no display here"), "{said}");
+    let address = said.split("http://127.0.0.1:").nth(1).unwrap_or_else(|| panic!("no address: {said}"));
+    let port = address.split(|c: char| !c.is_ascii_digit()).next().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port.parse().unwrap())).is_ok(), "{said}");
 }
 
 #[test]

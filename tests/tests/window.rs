@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mework_tests::engine::program;
-use mework_tests::programs::{Canary, Home, PATIENCE, command, eventually, mework_desktop};
+use mework_tests::programs::{Canary, Home, PATIENCE, command, eventually, mework, mework_desktop};
 use mework_tests::window::Desktop;
 use serde_json::{Value, json};
 
@@ -155,6 +155,56 @@ async fn row_11_a_clicked_link_opens_in_the_systems_browser_and_nothing_else_doe
     assert_eq!(browser.arguments().await, ["https://example.com/?a=1&b=-c"]);
     assert_eq!(window.run("return window.ran ?? null", vec![]).await, Value::Null);
     assert_eq!(window.client().windows().await.unwrap().len(), 1);
+    window.close().await;
+}
+
+/// What runs beside each server is small: the command line's program, without the window's libraries.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_are_supervised_by_the_small_program() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    home.declare(json!({ "sample": { "command": mework(), "args": ["sample-server"] } }));
+    let window = desktop.open_window(&home).await;
+    let conversation = window.request("conversation.create", json!({ "workspaces": [] })).await["ok"]["id"].clone();
+    let opened = window.request("conversation.open", json!({ "id": conversation })).await;
+    let server = &opened["ok"]["servers"]["sections"][0]["rows"][0]["id"];
+    let ticked = json!({ "conversation": conversation, "server": server, "ticked": true });
+    assert_eq!(window.request("server.tick", ticked).await, json!({ "ok": {} }));
+    let stat = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let parent = |pid: i32| stat(pid).rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
+    // The home is this test's alone, and in the environment of nobody else's sample server.
+    let home_of = |pid: i32| std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let own = format!("HOME={}", home.path().display());
+    let server = eventually("the server to run", || {
+        let mut pids = std::fs::read_dir("/proc").ok()?.filter_map(|p| p.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        pids.find(|pid| {
+            let started = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            started.ends_with(b"sample-server\0") && home_of(*pid).split(|b| *b == 0).any(|v| v == own.as_bytes())
+        })
+    })
+    .await;
+    let supervisor = parent(server).unwrap();
+    assert_eq!(std::fs::read_link(format!("/proc/{supervisor}/exe")).unwrap(), mework().canonicalize().unwrap());
+    window.end_in_order().await;
+    eventually("the server to end", || stat(server).is_empty().then_some(())).await;
+}
+
+/// B47: started from a desktop, servers get what the login shell exports; a shell that says nothing is told of.
+#[tokio::test(flavor = "multi_thread")]
+async fn b47_the_login_shells_environment_reaches_servers() {
+    let (desktop, home) = (Desktop::new(), Home::empty().with("SHELL", "/bin/sh"));
+    std::fs::write(home.path().join(".profile"), "export ONLY_THE_SHELL_KNOWS=yes\n").unwrap();
+    home.declare(json!({ "a": { "command": "true", "args": ["${ONLY_THE_SHELL_KNOWS}"] } }));
+    let window = desktop.open_window(&home).await;
+    let conversation = window.request("conversation.create", json!({ "workspaces": [] })).await["ok"]["id"].clone();
+    let opened = window.request("conversation.open", json!({ "id": conversation })).await;
+    let row = &opened["ok"]["servers"]["sections"][0]["rows"][0];
+    assert_eq!((&row["available"], &row["reasons"]), (&json!(true), &json!([])));
+    assert_eq!(window.request("snapshot", json!({})).await["ok"]["notices"], json!([]));
+    window.close().await;
+
+    let mute = Home::empty().with("SHELL", "/bin/false");
+    let window = desktop.open_window(&mute).await;
+    window.sees("Mework could not ask your login shell for its environment").await;
     window.close().await;
 }
 
