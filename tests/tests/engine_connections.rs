@@ -248,6 +248,30 @@ async fn b45_secrets_are_scrubbed_from_what_is_shown() {
     assert!(log.contains("my token is •••") && !log.contains(secret), "{log}");
 }
 
+/// Row 16: a secret that a server puts into what it says of its tools is not in what is kept of them.
+#[tokio::test]
+async fn row_16_a_kept_definition_holds_no_secret() {
+    let secret = "hunter2-hunter2";
+    let mut o = Opened::new(&[]).await;
+    let words = json!({ "name": "told", "title": secret, "description": secret,
+        "inputSchema": { "type": "object", "properties": { "key": { "type": "string", "default": secret } } } });
+    let mut entry = fake(&o.log, &[&format!("--name={secret}"), &format!("--tool={words}"), &format!("--stderr={secret}")]);
+    entry["env"] = json!({ "API_TOKEN": secret });
+    o.home.global(json!({ "fake": entry }));
+    o.tick(true).await;
+    let ServerStatus::Connected(connected) =
+        o.window.wait(|event| status(event).filter(|status| matches!(status, ServerStatus::Connected(_)))).await
+    else {
+        panic!()
+    };
+    assert_eq!(connected.server_name, "•••");
+    let db = rusqlite::Connection::open(o.home.data().join("mework.db")).unwrap();
+    let kept = || db.query_row("SELECT definition FROM seen_tools WHERE tool = 'told'", [], |row| row.get::<_, String>(0));
+    mework_tests::eventually("it was not kept", || kept().is_ok()).await;
+    let kept = kept().unwrap();
+    assert!(kept.contains("•••") && !kept.contains(secret), "{kept}");
+}
+
 /// Row 6: a definition that changed since it was last listed is named in the conversation; once asked, always asked.
 #[tokio::test]
 async fn row_6_tools_that_changed_are_named_and_strictness_stays() {

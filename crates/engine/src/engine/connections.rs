@@ -279,10 +279,12 @@ impl Engine {
 
     /// Row 6: tools that look otherwise than the last time they were listed are named, where they are about to be used.
     async fn note_tools(&self, conversation: &str, server: &ServerId, tools: &crate::tools::ServerTools) -> Result<()> {
+        // What is kept is shown again one day: no secret of an entry is in it (row 16).
+        let scrubber = self.pool.logs().scrubber();
         let seen = tools.tools.iter().map(|tool| SeenTool {
             name: tool.name.clone(),
             digest: tool.digest.clone(),
-            definition: tool.definition(),
+            definition: scrubber.scrub(&tool.definition()),
         });
         let seen = seen.collect();
         let changed = self.store.note_tools(&server.to_string(), seen).await?;
