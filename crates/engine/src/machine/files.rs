@@ -273,19 +273,20 @@ fn unchanged(shown: &Path, real: &Path, expected: Option<&[u8]>) -> Result<Optio
     }
 }
 
+#[cfg(unix)]
 fn make_folder(folder: &Path, new_file: NewFile) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(match new_file {
-            NewFile::Shared => 0o777,
-            NewFile::Private => 0o700,
-        });
-    }
-    #[cfg(not(unix))]
-    let _ = new_file;
-    builder.create(folder)
+    use std::os::unix::fs::DirBuilderExt;
+    let mode = match new_file {
+        NewFile::Shared => 0o777,
+        NewFile::Private => 0o700,
+    };
+    fs::DirBuilder::new().mode(mode).create(folder)
+}
+
+/// Below the home folder a new one is the person's alone by what it inherits.
+#[cfg(not(unix))]
+fn make_folder(folder: &Path, _new_file: NewFile) -> io::Result<()> {
+    fs::create_dir(folder)
 }
 
 #[cfg(unix)]
