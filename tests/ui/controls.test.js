@@ -126,7 +126,7 @@ test("a choice that was refused is not shown as made; one that was taken is ther
 test("cards that wait can be read and answered in every window: the composer makes room, and nothing moves while one writes", async () => {
   await page(real, async (tab, home, problems) => {
     const editor = tab.getByRole("textbox", { name: "Arguments as JSON" });
-    const folded = button(tab, "Go on with the arguments");
+    const folded = tab.getByRole("button", { name: /^Go on with the arguments/ });
     const card = (n) => tab.getByRole("heading", { name: /wants to run/ }).nth(n);
     /** The buttons of a card that can be pressed where they are. */
     const pressable = (n) =>
