@@ -39,6 +39,16 @@ async fn from_an_empty_home_to_allowed_calls_on_real_servers() {
     let written: Value = serde_json::from_slice(&std::fs::read(home.global_file()).unwrap()).unwrap();
     assert_eq!(written, pasted);
     window.sees("time: 2 tools").await;
+    // B15: a box is ticked when its server is, here as in other browsers' engines.
+    let ticked = "const box = document.querySelector('input[aria-label=\"Use time in this conversation\"]'); \
+        return box.checked === arguments[0] && (box.parentElement.querySelector('.box svg') !== null) === arguments[0]";
+    window.until_with("the added server to be ticked", ticked, vec![true.into()]).await;
+    for (after, count) in [(false, "1 / 2 selected"), (true, "2 / 2 selected")] {
+        window.click("checkbox", "Use time in this conversation").await;
+        window.sees(count).await;
+        window.until_with("the box to follow", ticked, vec![after.into()]).await;
+    }
+    window.sees("time: 2 tools").await;
     window.shot("window-3-added").await;
 
     // Testing: the plug says who answered.
