@@ -135,9 +135,9 @@ async fn watch_over(mut child: Child, group: i32, cookie: Cookie, tell: watch::S
                     exit = Some(how);
                     tell.send_replace(Life::Exited(how));
                 }
-                order = orders.wait_for(|o| *o == Order::Kill) => {
+                ordered = async { orders.wait_for(|o| *o == Order::Kill).await.is_ok() } => {
                     // A dropped handle gives no more orders; the grace goes on without them.
-                    killed = order.is_ok();
+                    killed = ordered;
                     if !killed {
                         tokio::time::sleep_until(deadline).await;
                     }
