@@ -169,6 +169,9 @@ impl Engine {
         self.follow.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.end_calls().await;
         self.pool.shutdown().await;
+        if tokio::time::timeout(calls::ENDING, self.machine.emptied()).await.is_err() {
+            tracing::warn!("a server has not ended yet; its supervisor goes on ending it");
+        }
         if let Err(e) = self.store.leave().await {
             tracing::warn!("the database was not left in order: {e}");
         }

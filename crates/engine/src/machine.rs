@@ -156,4 +156,11 @@ impl Machine {
             Kind::Local(m) => m.spawn(spec).await,
         }
     }
+    /// Waits until nothing is left of any server that was started here, those included whose start was given up halfway.
+    /// Ends nothing itself.
+    pub async fn emptied(&self) {
+        match &*self.0 {
+            Kind::Local(m) => m.emptied().await,
+        }
+    }
 }

@@ -26,7 +26,7 @@ use crate::tools::{Tool, pairs};
 use crate::wire::*;
 
 /// How long ending calls may take before the app ends all the same.
-const ENDING: Duration = Duration::from_secs(5);
+pub(super) const ENDING: Duration = Duration::from_secs(5);
 /// The pool's key of calls without a conversation; ids of conversations are never empty.
 const NO_CONVERSATION: &str = "";
 

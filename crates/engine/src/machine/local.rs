@@ -10,14 +10,16 @@ use super::{FileRead, Surroundings, WriteError, files, process, resolve};
 
 #[derive(Debug)]
 pub struct Local {
-    surroundings: Surroundings,
+    surroundings: Arc<Surroundings>,
+    /// Process trees that are being started or are not gone yet.
+    alive: tokio::sync::watch::Sender<usize>,
     /// Read when the first address is connected.
     tls: Arc<OnceLock<TlsSettings>>,
 }
 
 impl Local {
     pub fn new(surroundings: Surroundings) -> Self {
-        Self { surroundings, tls: Arc::default() }
+        Self { surroundings: Arc::new(surroundings), alive: tokio::sync::watch::Sender::new(0), tls: Arc::default() }
     }
     pub fn home(&self) -> &Path {
         &self.surroundings.home
@@ -76,8 +78,41 @@ impl Local {
         let tls = self.tls.get().ok_or_else(|| ClientError::Other("its settings could not be read".into()))?;
         Client::new(url, self.environment(), tls)
     }
+    /// A start whose caller went away is seen to its end all the same: nobody holds the server then, so it ends.
     pub async fn spawn(&self, spec: Spec) -> Result<Process, SpawnError> {
-        process::spawn(&self.surroundings, spec).await
+        let one = Alive::count(&self.alive);
+        let surroundings = self.surroundings.clone();
+        let start = tokio::spawn(async move {
+            let process = process::spawn(&surroundings, spec).await?;
+            let exits = process.handle.exits();
+            tokio::spawn(async move {
+                exits.gone().await;
+                drop(one);
+            });
+            Ok(process)
+        });
+        start.await.unwrap_or_else(|e| Err(SpawnError::Supervisor(std::io::Error::other(e))))
+    }
+    pub async fn emptied(&self) {
+        // The sender is ours, so this only ever ends with none left.
+        let _ = self.alive.subscribe().wait_for(|alive| *alive == 0).await;
+    }
+}
+
+/// One process tree that is not gone yet.
+#[derive(Debug)]
+struct Alive(tokio::sync::watch::Sender<usize>);
+
+impl Alive {
+    fn count(alive: &tokio::sync::watch::Sender<usize>) -> Self {
+        alive.send_modify(|alive| *alive += 1);
+        Self(alive.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.send_modify(|alive| *alive -= 1);
     }
 }
 

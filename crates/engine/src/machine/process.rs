@@ -149,7 +149,8 @@ impl Exits {
             Life::Exited(exit) | Life::Gone(exit) => Some(exit),
         }
     }
-    async fn gone(&self) -> Exit {
+    /// Waits until nothing of its tree is left.
+    pub async fn gone(&self) -> Exit {
         match self.until(|life| matches!(life, Life::Gone(_))).await {
             Life::Exited(exit) | Life::Gone(exit) => exit,
             Life::Running => Exit::Unknown,
