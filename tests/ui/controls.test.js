@@ -245,3 +245,16 @@ test("the frame never scrolls, and the keyboard goes with the page", async () =>
     assert.deepEqual(problems, []);
   });
 });
+
+test("what a ticked server weighs moves no row", async () => {
+  await page(real, async (tab) => {
+    await tab.keyboard.press("Control+,");
+    await box(tab, "time").waitFor();
+    const place = async () => (await box(tab, "time").boundingBox()).y;
+    const before = await place();
+    await box(tab, "everything").click();
+    await button(tab, "everything: 13 tools. Details").waitFor();
+    await tab.getByText("13 tools ·").first().waitFor();
+    assert.equal(await place(), before);
+  });
+});

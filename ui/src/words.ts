@@ -310,6 +310,7 @@ export const words = {
   },
   context: {
     title: "Tool definitions",
+    none: "nothing yet; they show once a ticked server runs",
     sum: (tools: number, size: string, tokens: string) => `${count(tools, "tool")} · ${size} · about ${tokens} tokens`,
   },
   detail: {
