@@ -258,3 +258,14 @@ test("what a ticked server weighs moves no row", async () => {
     assert.equal(await place(), before);
   });
 });
+
+test("a chosen tool can be typed into at once", async () => {
+  await page({ everything: real.everything }, async (tab) => {
+    await declareAndTick(tab, ["everything"]);
+    await tab.getByRole("button", { name: /^echo/ }).first().click();
+    const editor = tab.getByRole("textbox", { name: "Arguments as JSON" });
+    await tab.waitForFunction(() => document.activeElement?.value?.includes('"message"'));
+    await tab.keyboard.type("hello");
+    assert.equal(await editor.inputValue(), '{\n  "message": "hello"\n}');
+  });
+});

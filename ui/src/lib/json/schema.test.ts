@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { firstText, properties } from "./schema";
+import { firstText, firstValue, properties } from "./schema";
 
 const schema = {
   type: "object",
@@ -59,4 +59,13 @@ test("anyOf with null takes the other, allOf is joined", () => {
     ["a", "number", true],
     ["b", "string", false],
   ]);
+});
+
+test("the first value to fill in is what typing replaces", () => {
+  const selected = (text: string) => text.slice(...firstValue(text));
+  expect(firstValue('{\n  "message": ""\n}')).toEqual([16, 16]);
+  expect(selected('{\n  "path": "/tmp/a\\"b",\n  "n": 1\n}')).toBe('/tmp/a\\"b');
+  expect(selected('{\n  "limit": 20\n}')).toBe("20");
+  expect(selected('{\n  "items": [\n    1\n  ]\n}')).toBe("");
+  expect(firstValue("{}")).toEqual([1, 1]);
 });

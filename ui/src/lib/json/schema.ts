@@ -140,6 +140,15 @@ export function firstText(schema: unknown): string {
   return JSON.stringify(isObject(value) ? value : {}, null, 2);
 }
 
+/** The first value in such a text, as a range to select: typing replaces it, and quotes stay. */
+export function firstValue(text: string): [start: number, end: number] {
+  const key = /"(?:[^"\\]|\\.)*":\s*/.exec(text);
+  if (!key) return [1, 1];
+  const start = key.index + key[0].length;
+  const value = /^(?:"(?:[^"\\]|\\.)*"|[^\s,{}[\]]+)/.exec(text.slice(start))?.[0] ?? "";
+  return value.startsWith('"') ? [start + 1, start + value.length - 1] : [start, start + value.length];
+}
+
 /** The properties of an object schema, required ones first, each kind in the order written. */
 export function properties(schema: unknown, root: unknown = schema, depth = 0): Property[] {
   const now = resolve(schema, root);
