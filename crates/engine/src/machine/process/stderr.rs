@@ -18,6 +18,8 @@ const BEHIND: usize = 1024;
 pub struct Stderr {
     ring: Arc<Mutex<Ring>>,
     lines: broadcast::Sender<String>,
+    /// Waits for the first reader since before the first byte was read, so that it misses nothing.
+    first: Arc<Mutex<Option<broadcast::Receiver<String>>>>,
     ended: watch::Receiver<bool>,
 }
 
@@ -79,7 +81,8 @@ impl Ring {
 impl Stderr {
     pub(super) fn drain(mut from: impl AsyncRead + Unpin + Send + 'static) -> Self {
         let (end, ended) = watch::channel(false);
-        let this = Self { ring: Arc::default(), lines: broadcast::Sender::new(BEHIND), ended };
+        let (lines, first) = broadcast::channel(BEHIND);
+        let this = Self { ring: Arc::default(), lines, first: Arc::new(Mutex::new(Some(first))), ended };
         let (ring, lines) = (this.ring.clone(), this.lines.clone());
         tokio::spawn(async move {
             let mut buffer = vec![0; 8 * 1024];
@@ -107,9 +110,11 @@ impl Stderr {
         let skip = ring.lines.len().saturating_sub(complete);
         ring.lines.iter().skip(skip).cloned().chain(open.filter(|_| n > 0)).collect()
     }
-    /// Each line from now on, for the server's log. A reader that falls far behind misses lines and is told so.
+    /// Each line, for the server's log: from the very first for the first who asks, from now on for others. A reader that
+    /// falls far behind misses lines and is told so.
     pub fn subscribe(&self) -> broadcast::Receiver<String> {
-        self.lines.subscribe()
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.lines.subscribe())
     }
     /// Resolves when stderr was read to its end, or after `limit`, so that a message about a dead server has its last words.
     pub async fn settled(&self, limit: Duration) {
@@ -158,6 +163,13 @@ mod tests {
         assert_eq!(stderr.tail(1), ["Password: "]);
         drop(write);
         assert_eq!(lines.recv().await.unwrap(), "Password: ");
+    }
+
+    #[tokio::test]
+    async fn the_first_reader_misses_nothing_however_late_it_comes() {
+        let stderr = of("one\ntwo\n").await;
+        let mut lines = stderr.subscribe();
+        assert_eq!((lines.recv().await.unwrap(), lines.recv().await.unwrap()), ("one".into(), "two".into()));
     }
 
     #[tokio::test]
