@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{Card, ConversationSummary, Entry, LogLine, Millis, ServerStatus, Servers, Settings, StageInfo, Workspace};
+use super::{Card, ConversationSummary, Entry, LogLine, ServerStatus, Servers, Settings, StageInfo, Workspace};
 use crate::approval::Level;
 
 /// What happened. Whole values replace what was there; ids say what.
