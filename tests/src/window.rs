@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use fantoccini::elements::Element;
@@ -10,7 +11,7 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
-use crate::programs::{Home, PATIENCE, Running, command, mework_desktop};
+use crate::programs::{Home, PATIENCE, Running, command, eventually, mework_desktop};
 
 /// A display and a session bus that nothing else uses.
 pub struct Desktop {
@@ -31,7 +32,9 @@ impl Desktop {
     pub fn new() -> Self {
         let mut xvfb = Running::start(
             command("Xvfb")
-                .args(["-displayfd", "1", "-screen", "0", "1280x860x24", "-nolisten", "tcp"])
+                // Without -noreset the display starts anew when its last program goes, as one window after another does,
+                // and whoever connects just then is thrown out: the next window died before it was there.
+                .args(["-displayfd", "1", "-noreset", "-screen", "0", "1280x860x24", "-nolisten", "tcp"])
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null()),
         );
@@ -100,7 +103,7 @@ impl Desktop {
     }
 
     async fn window_number(&self, title: &str) -> String {
-        crate::programs::eventually(&format!("a window titled {title:?}"), || {
+        eventually(&format!("a window titled {title:?}"), || {
             self.windows().into_iter().find(|(_, shown)| shown == title).map(|(id, _)| id)
         })
         .await
@@ -117,35 +120,86 @@ impl Desktop {
         )
     }
 
-    /// The window, driven.
+    /// The window, driven. The app is this test's own child, not the driver's: a driver goes on waiting for an app that is
+    /// gone, and keeps its exit status to itself.
     pub async fn open_window(&self, home: &Home) -> Window {
-        let port = free_port();
+        let (host, said) = (own_address(), home.path().join("window.log"));
+        let [port, inspector] = [free_port(&host), free_port(&host)];
+        let inspector = format!("{host}:{inspector}");
         // Not this test's own output: what the web view leaves running for a moment would hold it open.
-        let said = home.path().join("window.log");
-        let log = std::fs::File::options().create(true).append(true).open(&said).expect("a file for what the window says");
-        let driver = Running::start(
-            command("WebKitWebDriver")
-                .arg(format!("--port={port}"))
+        let log = || std::fs::File::options().create(true).append(true).open(&said).expect("a file for what the window says");
+        let app = Running::start(
+            command(mework_desktop())
                 .envs(self.environment(home))
                 .env("TAURI_WEBVIEW_AUTOMATION", "true")
+                .env("WEBKIT_INSPECTOR_SERVER", &inspector)
                 .env_remove("WAYLAND_DISPLAY")
-                .stdout(log.try_clone().expect("a second handle"))
-                .stderr(log),
+                .stdout(log())
+                .stderr(log()),
         );
-        crate::programs::eventually("the driver to listen", || std::net::TcpStream::connect(("127.0.0.1", port)).ok()).await;
-        let capabilities = json!({ "webkitgtk:browserOptions": { "binary": mework_desktop(), "args": [] } });
-        let Value::Object(capabilities) = capabilities else { unreachable!("an object was written above") };
-        let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(capabilities)
-            .connect(&format!("http://127.0.0.1:{port}"))
-            .await
-            .expect("a session with the window");
-        let app = child_of(driver.0.id()).expect("the app, started by the driver");
+        let driver = Running::start(
+            command("WebKitWebDriver")
+                .args([format!("--host={host}"), format!("--port={port}"), format!("--target={inspector}")])
+                .envs(self.environment(home))
+                .stdout(log())
+                .stderr(log()),
+        );
+        let mut opening = Opening { app, driver, said };
+        opening.until("the driver to listen", async || std::net::TcpStream::connect((host.as_str(), port)).ok()).await;
+        let url = format!("http://{host}:{port}");
+        let builder = ClientBuilder::new(HttpConnector::new());
+        let mut connecting = std::pin::pin!(builder.connect(&url));
+        let connected = opening
+            .until("the driver to begin a session with the app", async || {
+                tokio::time::timeout(Duration::from_millis(20), &mut connecting).await.ok()
+            })
+            .await;
+        let client = match connected {
+            Ok(client) => client,
+            Err(problem) => opening.failed(&format!("the driver could not begin a session: {problem}")),
+        };
+        let Opening { app, driver, said } = opening;
         let window = Window { client, app, said, _driver: driver };
         window
             .until("the page to be drawn", "return document.readyState === 'complete' && document.body.innerText.trim() !== ''")
             .await;
         window
+    }
+}
+
+/// An app and its driver on their way to a session.
+struct Opening {
+    app: Running,
+    driver: Running,
+    said: PathBuf,
+}
+
+impl Opening {
+    /// Waits for one step, while both are there.
+    async fn until<T>(&mut self, what: &str, mut step: impl AsyncFnMut() -> Option<T>) -> T {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(done) = step().await {
+                return done;
+            }
+            let ended = |process: &mut Running| process.0.try_wait().expect("a process's state").is_some();
+            if ended(&mut self.app) || ended(&mut self.driver) || Instant::now() > until {
+                self.failed(&format!("waited for {what}"));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Fails with all there is to know about why.
+    fn failed(&mut self, problem: &str) -> ! {
+        let state = |process: &mut Running| match process.0.try_wait() {
+            Ok(Some(status)) => format!("has ended ({status})"),
+            Ok(None) => "still runs".to_owned(),
+            Err(problem) => format!("is in a state nobody knows ({problem})"),
+        };
+        let (app, driver) = (state(&mut self.app), state(&mut self.driver));
+        let said = std::fs::read_to_string(&self.said).unwrap_or_default();
+        panic!("No window: {problem}. The app {app}, its driver {driver}. They said:\n{said}");
     }
 }
 
@@ -179,30 +233,30 @@ fn first_line(process: &mut Running, name: &str) -> String {
     line.trim().to_owned()
 }
 
-/// The app among the driver's children.
-fn child_of(driver: u32) -> Option<libc::pid_t> {
-    let children = std::fs::read_to_string(format!("/proc/{driver}/task/{driver}/children")).ok()?;
-    children.split_whitespace().find_map(|pid| {
-        let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-        (program.file_name() == mework_desktop().file_name()).then(|| pid.parse().ok())?
-    })
-}
-
-/// Ended, though its parent has not asked for its exit status.
-fn is_dead(pid: libc::pid_t) -> bool {
+/// Ended, though nobody has asked for its exit status yet.
+fn is_dead(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
 }
 
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+/// An address of this computer that no other test uses, so that nobody takes a port between looking for a free one and
+/// listening on it: the whole of 127.0.0.0/8 is here.
+fn own_address() -> String {
+    static WINDOWS: AtomicU32 = AtomicU32::new(0);
+    // Numbers of processes have 22 bits.
+    let [_, a, b, c] = (std::process::id() << 2 | WINDOWS.fetch_add(1, Ordering::Relaxed) & 3).to_be_bytes();
+    format!("127.{a}.{b}.{c}")
+}
+
+fn free_port(host: &str) -> u16 {
+    let listener = std::net::TcpListener::bind((host, 0)).expect("a port");
     listener.local_addr().expect("its number").port()
 }
 
 /// A driven window. Every step waits for what it needs and says what it saw instead.
 pub struct Window {
     client: Client,
-    app: libc::pid_t,
+    app: Running,
     said: PathBuf,
     _driver: Running,
 }
@@ -376,16 +430,15 @@ impl Window {
         &self.client
     }
 
-    /// Ends the app as a logout does, so that it keeps what it keeps. The driver's own end gives it no time for that.
+    /// Ends the app as a logout does, so that it keeps what it keeps. [`Window::close`] gives it no time for that.
     pub async fn end_in_order(self) {
-        // SAFETY: kill has no memory effects; the driver has not waited for its child yet, so the id is the app's.
-        unsafe { libc::kill(self.app, libc::SIGTERM) };
+        self.app.signal(libc::SIGTERM);
         self.ended().await;
     }
 
     /// Waits until the app has ended by itself.
     pub async fn ended(&self) {
-        crate::programs::eventually("the app to end", || is_dead(self.app).then_some(())).await;
+        eventually("the app to end", || is_dead(self.app.0.id()).then_some(())).await;
         let _ = self.client.clone().close().await;
     }
 
@@ -411,7 +464,7 @@ impl Window {
         }
     }
 
-    /// Ends the session before the driver: the other way round would leave the app behind.
+    /// Ends the session, and with it the app and its driver.
     pub async fn close(self) {
         self.client.clone().close().await.expect("the session to end");
     }
