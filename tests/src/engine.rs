@@ -11,7 +11,7 @@ use mework_engine::error::Error;
 use mework_engine::machine::Surroundings;
 use mework_engine::machine::environment::Environment;
 use mework_engine::machine::process::SUPERVISE_FLAG;
-use mework_engine::wire::{Envelope, Event};
+use mework_engine::wire::{CallState, EntryBody, Envelope, Event};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -131,6 +131,30 @@ impl Window {
         loop {
             if let Some(found) = pick(self.next().await) {
                 return found;
+            }
+        }
+    }
+    /// Calls a tool, allows it on the card, which shows the arguments as they were given, and waits for its end.
+    pub async fn call(&mut self, conversation: &str, server: &str, tool: &str, arguments: &Value) -> CallState {
+        let arguments = arguments.to_string();
+        let call = json!({ "conversation": conversation, "server": server, "tool": tool, "arguments": arguments });
+        let entry = self.id("call.start", call).await;
+        loop {
+            match self.next().await {
+                Event::Cards { cards } => {
+                    if let Some(card) = cards.into_iter().find(|card| card.entry == entry) {
+                        assert_eq!((card.tool.as_str(), card.arguments.as_str()), (tool, arguments.as_str()));
+                        self.ok("card.answer", json!({ "card": card.id, "allow": true })).await;
+                    }
+                }
+                Event::Entry { entry: changed, .. } if changed.id == entry => match changed.body {
+                    EntryBody::Call(call) => match call.state {
+                        CallState::Connecting | CallState::Waiting { .. } | CallState::Running { .. } => {}
+                        over => return over,
+                    },
+                    EntryBody::Notice { .. } => {}
+                },
+                _ => {}
             }
         }
     }

@@ -24,6 +24,11 @@ pub fn servers() -> PathBuf {
     from_environment("MEWORK_TEST_SERVERS", "the folder of the installed MCP servers")
 }
 
+/// The folder with the protocol's conformance suite, likewise.
+pub fn conformance() -> PathBuf {
+    from_environment("MEWORK_TEST_CONFORMANCE", "the folder of the installed conformance suite")
+}
+
 fn program(variable: &str, name: &str) -> PathBuf {
     let path = from_environment(variable, name);
     assert!(path.is_file(), "{variable} names {}, which is not a file: run `make test`, which builds {name}", path.display());

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use mework_engine::wire::{Block, CallOutcome, CallState, EntryBody, Event, ServerTest};
+use mework_engine::wire::{Block, CallOutcome, CallState, ServerTest};
 use mework_tests::engine::{Home, Window, id};
 use mework_tests::programs::{Running, command, servers};
 use serde_json::{Value, json};
@@ -53,42 +53,12 @@ impl Real {
         view["digest"].as_str().map(str::to_owned)
     }
 
-    /// Calls a tool and allows it on the card, which shows the arguments as they were given.
+    /// Ticks the server and calls a tool, with a card.
     async fn called(&mut self, tool: &str, arguments: Value) -> CallOutcome {
         let digest = self.digest().await;
         let tick = json!({ "conversation": self.conversation, "server": self.server, "ticked": true, "digest": digest });
         self.window.ok("server.tick", tick).await;
-        let arguments = arguments.to_string();
-        let call = json!({ "conversation": self.conversation, "server": self.server, "tool": tool, "arguments": arguments });
-        let entry = self.window.id("call.start", call).await;
-        let card = self
-            .window
-            .wait(|event| match event {
-                Event::Cards { cards } => cards.into_iter().find(|c| c.entry == entry),
-                _ => None,
-            })
-            .await;
-        assert_eq!((card.tool.as_str(), card.arguments.as_str()), (tool, arguments.as_str()));
-        self.window.ok("card.answer", json!({ "card": card.id, "allow": true })).await;
-        let state = self
-            .window
-            .wait(|event| match event {
-                Event::Entry { entry: changed, .. } if changed.id == entry => match changed.body {
-                    EntryBody::Call(call)
-                        if matches!(
-                            call.state,
-                            CallState::Connecting | CallState::Waiting { .. } | CallState::Running { .. }
-                        ) =>
-                    {
-                        None
-                    }
-                    EntryBody::Call(call) => Some(call.state),
-                    EntryBody::Notice { .. } => None,
-                },
-                _ => None,
-            })
-            .await;
-        match state {
+        match self.window.call(&self.conversation, &self.server, tool, &arguments).await {
             CallState::Done(outcome) => outcome,
             other => panic!("{tool} ended as {other:#?}"),
         }
