@@ -81,6 +81,9 @@ async fn row_8_words_of_files_and_servers_are_drawn_as_text() {
     window.sees("t0 <img src=").await;
     untouched(&window, &canary, "the picker").await;
     window.click("option", "t0 <img*").await;
+    window.find("button", "Start again from the schema").await;
+    untouched(&window, &canary, "the form").await;
+    window.press("JSON").await;
     window.find("textbox", "Arguments as JSON").await;
     untouched(&window, &canary, "the schema").await;
 

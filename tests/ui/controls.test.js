@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, makeHome, open, real, serve } from "./app.js";
-import { allow, button, call, chooseTool, declareAndTick } from "./states.js";
+import { allow, asJson, button, call, chooseTool, declareAndTick } from "./states.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -263,9 +263,15 @@ test("a chosen tool can be typed into at once", async () => {
   await page({ everything: real.everything }, async (tab) => {
     await declareAndTick(tab, ["everything"]);
     await tab.getByRole("button", { name: /^echo/ }).first().click();
-    const editor = tab.getByRole("textbox", { name: "Arguments as JSON" });
-    await tab.waitForFunction(() => document.activeElement?.value?.includes('"message"'));
+    await tab.waitForFunction(() => document.activeElement?.labels?.[0]?.textContent.trim() === "message");
     await tab.keyboard.type("hello");
+    const editor = await asJson(tab);
     assert.equal(await editor.inputValue(), '{\n  "message": "hello"\n}');
+
+    // JSON is what was used last, so the next tool begins with it.
+    await chooseTool(tab, "get-sum", "get-sum");
+    await tab.waitForFunction(() => document.activeElement?.value?.includes('"a"'));
+    await tab.keyboard.type("7");
+    assert.equal(await editor.inputValue(), '{\n  "a": 7,\n  "b": 0\n}');
   });
 });

@@ -18,12 +18,19 @@ export async function chooseTool(tab, query, tool) {
   await tab.getByRole("button", { name: /^(Choose a tool to call|Tool:)/ }).last().click();
   await tab.getByRole("combobox", { name: "Search tools" }).fill(query);
   await tab.getByRole("option", { name: new RegExp(`^${tool}\\b`) }).first().click();
-  await tab.getByText("The arguments fit the schema").or(tab.getByText("Line 1")).first().waitFor();
+  await tab.getByText("The arguments fit the schema").or(tab.getByText(/Line 1|still to fill in|takes no arguments/)).first().waitFor();
+}
+
+/** Writes the arguments as JSON, whatever way was used last. */
+export async function asJson(tab) {
+  await button(tab, "JSON").click();
+  return tab.getByRole("textbox", { name: "Arguments as JSON" });
 }
 
 export async function call(tab, args) {
-  await tab.getByRole("textbox", { name: "Arguments as JSON" }).fill(JSON.stringify(args));
-  await tab.getByRole("textbox", { name: "Arguments as JSON" }).press("Control+Enter");
+  const editor = await asJson(tab);
+  await editor.fill(JSON.stringify(args));
+  await editor.press("Control+Enter");
 }
 
 export async function allow(tab, tool) {
@@ -86,7 +93,7 @@ export const states = {
     go: async (tab) => {
       await declareAndTick(tab, ["everything"]);
       await chooseTool(tab, "get-sum", "get-sum");
-      await tab.getByRole("textbox", { name: "Arguments as JSON" }).fill('{\n  "a": "two",\n  "b": 40\n}');
+      await (await asJson(tab)).fill('{\n  "a": "two",\n  "b": 40\n}');
       await tab.getByText("Line 2").first().waitFor();
     },
   },

@@ -2,6 +2,7 @@
 
 import type { Entry } from "../src/host/api";
 import { sampleTools, type FakeOptions, type FakeServer, type FakeTool } from "../src/host/fake";
+import schemas from "./schemas.json";
 
 const hour = 3_600_000;
 const now = Date.now();
@@ -73,5 +74,6 @@ export const scenes: Record<string, FakeOptions> = {
   found: { workspaces: [], conversations: [], servers: servers.slice(0, 5), app: { first_start: true } },
   broken: { workspaces, conversations: [{ id: "c1", title: "A broken file", workspaces: ["api"] }], sections: [{ level: "global", message: "This file is ignored: line 4, column 12: a comma is missing between two entries.", file_exists: true }], notices: ["The database could not be read and was set aside as mework.db.broken-1; this is a new one."] },
   many: { workspaces, conversations, servers: many, ticked: many.map((s) => s.name) },
+  forms: { conversations: [{ id: "c1", title: "Forms" }], servers: [{ name: "forms", consent: "given", tools: schemas as FakeTool[], status: connected(schemas.length, "forms") }], ticked: ["forms"] },
   empty: { conversations: [{ id: "c1", title: "New conversation" }], servers: servers.slice(0, 2), ticked: ["filesystem", "time"] },
 };

@@ -310,6 +310,10 @@ test("a tool is picked by letters, its arguments start from the schema, and what
   await pass(100);
   key("Enter", {}, search);
   await pass(400);
+  button("JSON").click();
+  await pass(50);
+  button("Start again from the schema").click();
+  await pass(400);
   const editor = find("textarea", "Arguments as JSON") as HTMLTextAreaElement;
   expect(JSON.parse(editor.value)).toEqual({ a: 0, b: 0 });
   expect(document.activeElement).toBe(editor);

@@ -205,7 +205,7 @@ wire! {
     }
     /// An argument that does not fit the tool's schema.
     pub struct ArgumentProblem {
-        /// JSON pointer into the arguments; empty for the whole.
+        /// JSON pointer into the arguments; empty for the whole. It may name a member that is missing.
         pointer: String,
         message: String,
         /// Where the text is not JSON: one-based line and column.

@@ -458,7 +458,7 @@ export class FakeHost implements Host {
     "arguments.check": ({ server, tool, arguments: text }) => {
       const schema = this.#server(server).tools?.find((t) => t.name === tool)?.input_schema as { required?: string[]; properties?: Record<string, { type?: string }> } | undefined;
       const value = JSON.parse(text) as Record<string, unknown>;
-      const problems = (schema?.required ?? []).filter((name) => !(name in value)).map((name) => ({ pointer: "", message: `“${name}” is missing.` }));
+      const problems = (schema?.required ?? []).filter((name) => !(name in value)).map((name) => ({ pointer: `/${name}`, message: `“${name}” is missing.` }));
       for (const [name, property] of Object.entries(schema?.properties ?? {}))
         if (name in value && property.type !== undefined && property.type !== (Number.isInteger(value[name]) ? "integer" : Array.isArray(value[name]) ? "array" : typeof value[name]))
           problems.push({ pointer: `/${name}`, message: `“${name}” must be of type ${property.type}.` });

@@ -10,18 +10,19 @@ export type Review = { view: ConsentView; wish: Wish };
 export type Wish = { kind: "look" } | { kind: "tick" } | { kind: "test" } | { kind: "call"; tool: string; arguments: string };
 
 const kept = "mework.view";
-type Kept = { sidebar: boolean; conversation: string | null; schema: boolean };
+type Kept = { sidebar: boolean; conversation: string | null; schema: boolean; form: boolean };
 
 function restore(): Kept {
-  const fresh: Kept = { sidebar: true, conversation: null, schema: true };
+  const fresh: Kept = { sidebar: true, conversation: null, schema: true, form: true };
   try {
     const read: unknown = JSON.parse(localStorage.getItem(kept) ?? "null");
     if (typeof read !== "object" || read === null) return fresh;
-    const { sidebar, conversation, schema } = read as Partial<Kept>;
+    const { sidebar, conversation, schema, form } = read as Partial<Kept>;
     return {
       sidebar: sidebar !== false,
       conversation: typeof conversation === "string" ? conversation : null,
       schema: schema !== false,
+      form: form !== false,
     };
   } catch {
     return fresh;
@@ -34,6 +35,8 @@ export class View {
   /** Open panes come back (B43). */
   sidebar = $state(true);
   schema = $state(true);
+  /** Arguments as fields, or as JSON: what was used last. */
+  form = $state(true);
   lastConversation: string | null = null;
 
   /** The window is too narrow for two columns; the sidebar lies over the page then. */
@@ -60,16 +63,17 @@ export class View {
   #before: HTMLElement | null = null;
 
   constructor() {
-    const { sidebar, conversation, schema } = restore();
+    const { sidebar, conversation, schema, form } = restore();
     this.sidebar = sidebar;
     this.schema = schema;
+    this.form = form;
     this.lastConversation = conversation;
   }
 
   keep(conversation: string | null): void {
     this.lastConversation = conversation;
     try {
-      const value: Kept = { sidebar: this.sidebar, conversation, schema: this.schema };
+      const value: Kept = { sidebar: this.sidebar, conversation, schema: this.schema, form: this.form };
       localStorage.setItem(kept, JSON.stringify(value));
     } catch {
       // Nothing is lost but the memory of panes.

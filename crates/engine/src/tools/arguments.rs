@@ -34,7 +34,7 @@ impl Arguments {
 /// Why arguments cannot be used, or where they do not fit the tool's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// JSON pointer into the arguments; empty for the whole.
+    /// JSON pointer into the arguments; empty for the whole. It may name a member that is missing.
     pub pointer: String,
     pub message: String,
     /// Where the text is not JSON: one-based line and column.

@@ -54,11 +54,32 @@ pub fn check(schema: &Map<String, Value>, arguments: &Arguments) -> Check {
         Err(why) => return Check::Skipped(why),
     };
     let problems = validator.iter_errors(&instance).take(PROBLEMS).map(|error| Problem {
-        pointer: error.instance_path().to_string(),
+        pointer: place(&error),
         message: display_capped(&error.to_string(), MESSAGE_CHARS),
         position: None,
     });
     Check::Checked(problems.collect())
+}
+
+/// Where a misfit stands, as a JSON pointer. For a member that is missing or not allowed it is the member's place, not
+/// that of the object around it: a form says it at the field.
+fn place(error: &jsonschema::ValidationError<'_>) -> String {
+    use jsonschema::error::ValidationErrorKind;
+    let at = error.instance_path().to_string();
+    let member = match error.kind() {
+        ValidationErrorKind::Required { property } => property.as_str(),
+        ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            match unexpected.as_slice() {
+                [one] => Some(one.as_str()),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    match member {
+        Some(name) => format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+        None => at,
+    }
 }
 
 /// Whether arguments could be checked against this schema; if not, why.
@@ -236,7 +257,11 @@ mod tests {
         let schema = json!({ "type": "object", "required": ["a"], "properties": {
             "a": { "type": "string" }, "list": { "type": "array", "items": { "type": "integer" } } } });
         assert_eq!(problems(schema.clone(), r#"{"a":"x","list":[1]}"#), []);
-        assert_eq!(problems(schema.clone(), "{}"), [(String::new(), "\"a\" is a required property".into())]);
+        assert_eq!(problems(schema.clone(), "{}"), [("/a".into(), "\"a\" is a required property".into())]);
+        let strict = json!({ "additionalProperties": false, "properties": { "a": {} } });
+        let places = |text: &str| problems(strict.clone(), text).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
+        assert_eq!(places(r#"{"a":1,"x/~y":1}"#), ["/x~1~0y"]);
+        assert_eq!(places(r#"{"x":1,"y":1}"#), [""]);
         let both = problems(schema, r#"{"a":1,"list":[1,"b"]}"#);
         assert_eq!(both.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>(), ["/a", "/list/1"]);
     }

@@ -187,13 +187,25 @@ export function locate(root: Node, pointer: string): number {
   return offset;
 }
 
+/** Whether there is a value where a JSON pointer points. */
+export function has(root: Node, pointer: string): boolean {
+  let node: Node | undefined = root;
+  for (const part of pointer.split("/").slice(1)) {
+    const step = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (node.kind === "object") node = node.members.findLast((m) => m.key === step)?.value;
+    else node = node.kind === "array" ? node.items[Number(step)] : undefined;
+    if (!node) return false;
+  }
+  return true;
+}
+
 /** The same JSON, indented by two; every string and number keeps the characters it was written with. */
-export function pretty(text: string, node: Node, indent = ""): string {
-  const deeper = indent + "  ";
+export function pretty(text: string, node: Node, indent = "", unit = "  "): string {
+  const deeper = indent + unit;
   if (node.kind === "object" && node.members.length > 0)
-    return `{\n${node.members.map((m) => `${deeper}${written(text, m.keyStart)}: ${pretty(text, m.value, deeper)}`).join(",\n")}\n${indent}}`;
+    return `{\n${node.members.map((m) => `${deeper}${written(text, m.keyStart)}: ${pretty(text, m.value, deeper, unit)}`).join(",\n")}\n${indent}}`;
   if (node.kind === "array" && node.items.length > 0)
-    return `[\n${node.items.map((n) => deeper + pretty(text, n, deeper)).join(",\n")}\n${indent}]`;
+    return `[\n${node.items.map((n) => deeper + pretty(text, n, deeper, unit)).join(",\n")}\n${indent}]`;
   if (node.kind === "object") return "{}";
   if (node.kind === "array") return "[]";
   return text.slice(node.start, node.end);

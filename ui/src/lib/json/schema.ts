@@ -15,9 +15,13 @@ export type Property = {
 };
 
 const maxDepth = 5;
+/** Of one object, and of a whole schema: one that refers to itself from many places would multiply them. */
 const maxProperties = 400;
+const maxInAll = 2000;
+/** What is left of that for each of some parts. */
+const share = (budget: number, parts: number): number => Math.max(0, Math.floor((budget - parts) / Math.max(1, parts)));
 
-const isObject = (value: unknown): value is Schema => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Schema => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Follows local references and unwraps the first usable choice; never more than a few steps. */
 export function resolve(schema: unknown, root: unknown): Schema {
@@ -68,7 +72,7 @@ function shallow(ref: string, root: unknown): unknown {
   return target;
 }
 
-function decodePart(part: string): string {
+export function decodePart(part: string): string {
   let text = part;
   try {
     text = decodeURIComponent(part);
@@ -78,7 +82,7 @@ function decodePart(part: string): string {
   return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-const strings = (value: unknown): string[] => (Array.isArray(value) ? value.filter((v): v is string => typeof v === "string") : []);
+export const strings = (value: unknown): string[] => (Array.isArray(value) ? value.filter((v): v is string => typeof v === "string") : []);
 
 function typeOf(schema: Schema): string {
   const type = schema["type"];
@@ -99,7 +103,7 @@ function label(schema: Schema, root: unknown): string {
 }
 
 /** The value an argument starts with. */
-export function example(schema: unknown, root: unknown = schema, depth = 0): unknown {
+export function example(schema: unknown, root: unknown = schema, depth = 0, budget = maxInAll): unknown {
   const now = resolve(schema, root);
   if ("default" in now) return now["default"];
   if ("const" in now) return now["const"];
@@ -122,11 +126,12 @@ export function example(schema: unknown, root: unknown = schema, depth = 0): unk
       if (depth >= maxDepth) return out;
       const required = new Set(strings(now["required"]));
       const properties = isObject(now["properties"]) ? now["properties"] : {};
-      for (const [name, property] of Object.entries(properties).slice(0, maxProperties)) {
-        const wanted = required.has(name) || (isObject(property) && "default" in property);
+      const wanted = Object.entries(properties)
+        .filter(([name, property]) => required.has(name) || (isObject(property) && "default" in property))
+        .slice(0, Math.min(maxProperties, budget));
+      for (const [name, property] of wanted)
         // __proto__ as an own key, not as the prototype.
-        if (wanted) Object.defineProperty(out, name, { value: example(property, root, depth + 1), enumerable: true, configurable: true, writable: true });
-      }
+        Object.defineProperty(out, name, { value: example(property, root, depth + 1, share(budget, wanted.length)), enumerable: true, configurable: true, writable: true });
       return out;
     }
     default:
@@ -150,11 +155,12 @@ export function firstValue(text: string): [start: number, end: number] {
 }
 
 /** The properties of an object schema, required ones first, each kind in the order written. */
-export function properties(schema: unknown, root: unknown = schema, depth = 0): Property[] {
+export function properties(schema: unknown, root: unknown = schema, depth = 0, budget = maxInAll): Property[] {
   const now = resolve(schema, root);
   if (!isObject(now["properties"]) || depth >= maxDepth) return [];
   const required = new Set(strings(now["required"]));
-  const all = Object.entries(now["properties"]).slice(0, maxProperties).map(([name, written]): Property => {
+  const here = Object.entries(now["properties"]).slice(0, Math.min(maxProperties, budget));
+  const all = here.map(([name, written]): Property => {
     const one = resolve(written, root);
     const inner = typeOf(one) === "array" && isObject(one["items"]) ? one["items"] : one;
     return {
@@ -165,14 +171,14 @@ export function properties(schema: unknown, root: unknown = schema, depth = 0): 
       default: one["default"],
       choices: "const" in one ? [one["const"]] : Array.isArray(one["enum"]) ? one["enum"].slice(0, 100) : undefined,
       limits: limits(one),
-      properties: properties(inner, root, depth + 1),
+      properties: properties(inner, root, depth + 1, share(budget, here.length)),
       schema: one,
     };
   });
   return [...all.filter((p) => p.required), ...all.filter((p) => !p.required)];
 }
 
-function limits(schema: Schema): string[] {
+export function limits(schema: Schema): string[] {
   const out: string[] = [];
   const number = (key: string, word: string) => typeof schema[key] === "number" && out.push(`${word} ${schema[key]}`);
   number("minimum", "≥");
