@@ -1,7 +1,11 @@
 // The main states of the app, each reached the way a person reaches it. Tests look at every one of them with axe; `make
 // shots` takes their pictures.
 
+import { fileURLToPath } from "node:url";
 import { makeHome, real, serve } from "./app.js";
+
+/** A server whose tools have schemas of all kinds. */
+export const forms = { command: process.execPath, args: [fileURLToPath(new URL("schema-server.js", import.meta.url))] };
 
 export const button = (tab, name) => tab.getByRole("button", { name, exact: true });
 
@@ -10,6 +14,16 @@ export async function declareAndTick(tab, names) {
   for (const name of names) {
     await tab.getByRole("checkbox", { name: `Use ${name} in this conversation`, exact: true }).click();
     await button(tab, `${name}: ${name === "time" ? "2 tools" : "13 tools"}. Details`).waitFor();
+  }
+  await button(tab, "Back to the conversation").click();
+}
+
+/** Ticks servers and waits until each has listed its tools. */
+export async function use(tab, names) {
+  await tab.keyboard.press("Control+,");
+  for (const name of names) {
+    await tab.getByRole("checkbox", { name: `Use ${name} in this conversation`, exact: true }).click();
+    await tab.getByRole("button", { name: new RegExp(`^${name}: \\d+ tools`) }).waitFor();
   }
   await button(tab, "Back to the conversation").click();
 }
@@ -85,6 +99,38 @@ export const states = {
       await tab.keyboard.press("/");
       await tab.getByRole("combobox", { name: "Search tools" }).fill("get");
       await tab.getByRole("option").nth(3).waitFor();
+    },
+  },
+
+  form: {
+    declared: { forms },
+    go: async (tab) => {
+      await use(tab, ["forms"]);
+      await chooseTool(tab, "book", "book_trip");
+      await tab.getByLabel("Destination").fill("Kyōto");
+      await tab.getByLabel("travellers").fill("12");
+      await tab.getByRole("group", { name: "Arguments as a form" }).getByText(/maximum of 9/).waitFor();
+    },
+  },
+
+  formList: {
+    declared: { forms },
+    go: async (tab) => {
+      await use(tab, ["forms"]);
+      await chooseTool(tab, "book", "book_trip");
+      await (await asJson(tab)).fill('{"city": "Kyōto", "when": "2026-12-31", "travellers": 2, "seat": "any", "notify": {"name": "Ada"}, "via": ["Osaka", "Nara"], "payment": {"kind": "card", "number": "4"}, "budget": null, "labels": {"team": "blue"}, "unknown": 1.0}');
+      await button(tab, "Form").click();
+      await tab.getByRole("button", { name: "Add an item: via" }).focus();
+      await tab.getByText("The arguments fit the schema").waitFor();
+    },
+  },
+
+  formHostile: {
+    declared: { forms },
+    go: async (tab) => {
+      await use(tab, ["forms"]);
+      await chooseTool(tab, "hostile", "hostile");
+      await tab.getByLabel("<img src=x").focus();
     },
   },
 

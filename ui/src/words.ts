@@ -243,6 +243,7 @@ export const words = {
     json: "JSON",
     required: "required",
     optional: "optional",
+    oneOf: (n: number) => `one of ${n}`,
     unset: "not set",
     choose: "choose one",
     emptyText: "empty text",

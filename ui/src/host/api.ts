@@ -36,7 +36,7 @@ arguments_digest: string, };
 
 export type ArgumentProblem = { 
 /**
- * JSON pointer into the arguments; empty for the whole.
+ * JSON pointer into the arguments; empty for the whole. It may name a member that is missing.
  */
 pointer: string, message: string, 
 /**

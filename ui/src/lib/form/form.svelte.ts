@@ -27,7 +27,7 @@ export class FormState {
   /** Nothing written is the empty object. */
   readonly text: string = $derived.by(() => (this.#source.text().trim() === "" ? "{}" : this.#source.text()));
   /** A stretch that a person is writing as JSON and that is none yet; only of the text it was written in. */
-  pending = $state.raw<{ text: string; start: number; end: number } | null>(null);
+  pending = $state.raw<{ text: string; start: number; end: number; pointer: string } | null>(null);
   readonly parsed: Parsed = $derived.by(() => {
     const open = this.pending;
     if (open?.text !== this.text) return parse(this.text);
@@ -84,11 +84,16 @@ export class FormState {
     this.#source.set(text, tag);
     // When the whole is JSON all the same, the text has become another one, and is drawn as that.
     const whole = "node" in parse(raw) || "node" in parse(text);
-    this.pending = whole ? null : { text, start: change.start, end: change.end };
+    this.pending = whole ? null : { text, start: change.start, end: change.end, pointer: tag };
   }
   isPending(node: Node): boolean {
     const open = this.pending;
     return open !== null && open.text === this.text && node.start === open.start && node.end === open.end;
+  }
+
+  /** The field in which something is written that is not JSON yet. */
+  get unfinished(): string | null {
+    return this.pending?.text === this.text ? this.pending.pointer : null;
   }
 
   messages(pointer: string): string[] {
