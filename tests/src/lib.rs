@@ -1,5 +1,6 @@
 //! What end-to-end tests share: a home folder of their own, the programs under test, waiting for things to happen.
 
+pub mod calling;
 pub mod engine;
 pub mod http_server;
 pub mod programs;

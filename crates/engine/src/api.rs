@@ -109,6 +109,8 @@ methods! {
     read "tools.get" => tools_get(ToolGet) -> ToolDetail;
     /// Checks arguments against the tool's schema; calls nothing.
     read "arguments.check" => arguments_check(ArgumentsCheck) -> ProblemsReply;
+    /// What was sent to the tool before, each text once, the newest first; what a temporary conversation sent, only there.
+    read "arguments.recent" => arguments_recent(ToolGet) -> RecentReply;
 
     /// Puts a call on the road: level, verdict, card, call, result. Answers at once with the entry's id.
     change "call.start" => call_start(CallStart) -> IdReply;

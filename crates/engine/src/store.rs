@@ -20,7 +20,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use consents::{ChangedTool, ConsentRow, SeenTool};
 pub use conversations::{ConversationRow, Counts, WorkspaceRow};
 pub use leases::{Holder, Lease};
-pub use transcript::EntryRow;
+pub use transcript::{EntryRow, Recent, SentArguments};
 
 /// Another process may hold the write lock this long before a write fails.
 const BUSY: Duration = Duration::from_secs(10);

@@ -213,6 +213,14 @@ wire! {
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] column: Option<u32>,
     }
 
+    /// Arguments that were sent to a tool before.
+    pub struct RecentArguments {
+        /// Raw: the exact JSON text.
+        arguments: String,
+        /// When they were sent last.
+        #[ts(type = "number")] at: Millis,
+    }
+
     /// What would start, in full (row 3): shown before the first start of a workspace's server and when an entry changed.
     pub struct ConsentView {
         server: String,
@@ -269,6 +277,8 @@ wire! {
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] title: Option<String>,
         /// Raw: the exact JSON text that is sent.
         arguments: String,
+        /// Raw: what was asked for, when a person edited it on the card.
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] arguments_before: Option<String>,
         state: CallState,
         /// Who or what let it run, and when.
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] approval: Option<ApprovalRecord>,
@@ -279,8 +289,16 @@ wire! {
         /// "a person in the window", "a person on the command line", "the level Full access", "--yes".
         by: String,
         #[ts(type = "number")] at: Millis,
-        /// SHA-256 of the exact arguments, hex.
+        /// SHA-256 of the exact arguments that are sent, hex.
         arguments_digest: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] edit: Option<ArgumentsEdit>,
+    }
+    /// The arguments were edited on the card.
+    pub struct ArgumentsEdit {
+        /// Who did, in the words of `ApprovalRecord.by`.
+        by: String,
+        /// SHA-256 of the exact arguments that were asked for, hex.
+        digest_before: String,
     }
     pub struct Progress {
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] progress: Option<f64>,

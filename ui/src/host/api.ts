@@ -30,9 +30,9 @@ export type ApprovalRecord = {
  */
 by: string, at: number, 
 /**
- * SHA-256 of the exact arguments, hex.
+ * SHA-256 of the exact arguments that are sent, hex.
  */
-arguments_digest: string, };
+arguments_digest: string, edit?: ArgumentsEdit, };
 
 export type ArgumentProblem = { 
 /**
@@ -46,6 +46,16 @@ line?: number, column?: number, };
 
 export type ArgumentsCheck = { conversation: string, server: string, tool: string, arguments: string, };
 
+export type ArgumentsEdit = { 
+/**
+ * Who did, in the words of `ApprovalRecord.by`.
+ */
+by: string, 
+/**
+ * SHA-256 of the exact arguments that were asked for, hex.
+ */
+digest_before: string, };
+
 export type Block = { "type": "text", text: string, } | { "type": "image", mime: string, data: string, width: number, height: number, } | { "type": "audio", mime: string, bytes: number, } | { "type": "resource_link", uri: string, name: string, mime?: string, } | { "type": "resource", uri: string, mime?: string, text: string, } | { "type": "other", what: string, };
 
 export type ById = { id: string, };
@@ -54,7 +64,11 @@ export type CallEntry = { server: string, server_name: string, machine: string, 
 /**
  * Raw: the exact JSON text that is sent.
  */
-arguments: string, state: CallState, 
+arguments: string, 
+/**
+ * Raw: what was asked for, when a person edited it on the card.
+ */
+arguments_before?: string, state: CallState, 
 /**
  * Who or what let it run, and when.
  */
@@ -91,6 +105,11 @@ description?: string,
 arguments: string, why: Why, at: number, };
 
 export type CardAnswer = { card: string, allow: boolean, 
+/**
+ * With a yes: send exactly this JSON text in place of what was asked for. Text that cannot be sent is refused, and
+ * the card goes on waiting.
+ */
+arguments?: string, 
 /**
  * Reaches whoever asked for the call.
  */
@@ -231,6 +250,18 @@ export type ProposalsReply = { proposals: Array<Proposal>,
  * Why nothing usable was found.
  */
 message?: string, };
+
+export type RecentArguments = { 
+/**
+ * Raw: the exact JSON text.
+ */
+arguments: string, 
+/**
+ * When they were sent last.
+ */
+at: number, };
+
+export type RecentReply = { recent: Array<RecentArguments>, };
 
 export type Review = "always" | "workspaces" | "never";
 
@@ -417,6 +448,8 @@ export interface Methods {
   "tools.get": { params: ToolGet; reply: ToolDetail; changes: false };
   /** Checks arguments against the tool's schema; calls nothing. */
   "arguments.check": { params: ArgumentsCheck; reply: ProblemsReply; changes: false };
+  /** What was sent to the tool before, each text once, the newest first; what a temporary conversation sent, only there. */
+  "arguments.recent": { params: ToolGet; reply: RecentReply; changes: false };
   /** Puts a call on the road: level, verdict, card, call, result. Answers at once with the entry's id. */
   "call.start": { params: CallStart; reply: IdReply; changes: true };
   "call.stop": { params: CallStop; reply: Empty; changes: true };

@@ -52,7 +52,7 @@ export class FakeHost implements Host {
   #servers: FakeServer[];
   #agreed = new Set<string>();
   #status = new Map<string, ServerStatus>();
-  #cards = new Map<string, { card: Card; answer: (allow: boolean, reason?: string) => void }>();
+  #cards = new Map<string, { card: Card; answer: (allow: boolean, reason?: string, edited?: string) => void }>();
   #stops = new Map<string, () => void>();
   #notices: string[];
 
@@ -253,6 +253,7 @@ export class FakeHost implements Host {
     put({ kind: "connecting" });
     let stopped = false;
     let by = "the level Full access";
+    let edited: string | undefined;
     if (c.level !== "full_access" || tool?.always_asks) {
       const card: Card = {
         id: this.#id("card"),
@@ -270,8 +271,8 @@ export class FakeHost implements Host {
         at: Date.now(),
       };
       put({ kind: "waiting", card: card.id });
-      const answer = await new Promise<{ allow: boolean; reason?: string } | null>((resolve) => {
-        this.#cards.set(card.id, { card, answer: (allow, reason) => resolve({ allow, ...(reason ? { reason } : {}) }) });
+      const answer = await new Promise<{ allow: boolean; reason?: string; edited?: string } | null>((resolve) => {
+        this.#cards.set(card.id, { card, answer: (allow, reason, edited) => resolve({ allow, ...(reason ? { reason } : {}), ...(edited === undefined ? {} : { edited }) }) });
         this.#stops.set(entryId, () => resolve(null));
         this.#sendCards();
       });
@@ -279,20 +280,22 @@ export class FakeHost implements Host {
       this.#sendCards();
       if (!answer) return put({ kind: "stopped" }, { ended_at: Date.now() });
       if (!answer.allow) return put({ kind: "denied", ...(answer.reason ? { reason: answer.reason } : {}) }, { ended_at: Date.now() });
-      by = "a person in the window";
+      by = c.level === "full_access" && !tool?.always_asks ? by : "a person in the window";
+      edited = answer.edited;
     }
     const started = Date.now();
-    const approval = { by, at: started, arguments_digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" };
+    const approval = { by, at: started, arguments_digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", ...(edited === undefined ? {} : { edit: { by, digest_before: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752" } }) };
+    const sent = edited === undefined ? {} : { arguments: edited, arguments_before: p.arguments };
     this.#stops.set(entryId, () => (stopped = true));
     const takes = tool?.takes ?? 200;
     for (let passed = 0; passed < takes && !stopped; passed += 200) {
-      put({ kind: "running", ...(takes > 1000 ? { progress: { progress: passed, total: takes, message: `Step ${passed / 200 + 1}` } } : {}) }, { approval, started_at: started });
+      put({ kind: "running", ...(takes > 1000 ? { progress: { progress: passed, total: takes, message: `Step ${passed / 200 + 1}` } } : {}) }, { approval, ...sent, started_at: started });
       await pause(this.#ms(200));
     }
     this.#stops.delete(entryId);
     const elapsed = Date.now() - started;
     if (stopped) return put({ kind: "stopped" }, { ended_at: Date.now() });
-    const answer: CallState = tool?.answer ?? { kind: "done", is_error: false, content: [{ type: "text", text: `You said: ${p.arguments}` }], bytes: p.arguments.length + 60, elapsed_ms: elapsed };
+    const answer: CallState = tool?.answer ?? { kind: "done", is_error: false, content: [{ type: "text", text: `You said: ${edited ?? p.arguments}` }], bytes: (edited ?? p.arguments).length + 60, elapsed_ms: elapsed };
     put(answer, { ended_at: Date.now() });
   }
 
@@ -475,9 +478,14 @@ export class FakeHost implements Host {
       this.#stops.get(entry)?.();
       return {};
     },
-    "card.answer": ({ card, allow, reason }) => {
+    "arguments.recent": ({ conversation, server, tool }) => {
+      const sent = this.#get(conversation).transcript.flatMap(({ body }) => (body.kind === "call" && body.server === server && body.tool === tool && body.started_at !== undefined ? [{ arguments: body.arguments, at: body.started_at }] : []));
+      return { recent: sent.reverse().filter((one, i) => sent.findIndex((other) => other.arguments === one.arguments) === i) };
+    },
+    "card.answer": ({ card, allow, reason, arguments: edited }) => {
       const found = this.#cards.get(card);
-      found?.answer(allow, reason);
+      if (allow && edited !== undefined && !edited.trim().startsWith("{")) throw new HostError("bad_request", "The arguments must be a JSON object, `{ … }`.");
+      found?.answer(allow, reason, edited);
       return { was_waiting: found !== undefined };
     },
   };

@@ -208,9 +208,14 @@ export class Actions {
     if (this.app.open) void this.ask("call.stop", { conversation: this.app.open.id, entry });
   }
 
-  async answer(card: string, allow: boolean, reason?: string): Promise<void> {
-    const answer = await this.ask("card.answer", { card, allow, ...(reason ? { reason } : {}) });
-    if (answer && !answer.was_waiting) this.view.toast("plain", words.card.late);
+  /** Answers a card. What was edited on it is done with once somebody heard the answer; until then it is kept. */
+  async answer(card: string, { allow, reason, arguments: edited }: { allow: boolean; reason?: string; arguments?: string | undefined }): Promise<void> {
+    const { edits } = this.view;
+    edits.sending = card;
+    const answer = await this.ask("card.answer", { card, allow, ...(edited === undefined ? {} : { arguments: edited }), ...(reason ? { reason } : {}) });
+    if (answer?.was_waiting) edits.drop(card);
+    else if (answer) this.view.toast("plain", words.card.late);
+    if (edits.sending === card) edits.sending = null;
   }
 
   async saveSettings(settings: Settings): Promise<boolean> {

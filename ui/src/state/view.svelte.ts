@@ -1,6 +1,7 @@
 // What the person looks at: which page, what is open on it, what was said. Nothing here is known to the engine.
 
 import type { ConsentView } from "../host/api";
+import { Edits } from "./edits.svelte";
 
 export type Page = "conversation" | "settings" | "app";
 export type SettingsTab = "mcp" | "workspaces";
@@ -56,6 +57,8 @@ export class View {
   said = $state("");
   /** A tool that something else chose for the composer. */
   chosen = $state.raw<{ server: string; tool: string; arguments?: string; at: number } | null>(null);
+  /** What was edited on cards and not sent yet. */
+  readonly edits = new Edits();
   /** Counts up when the composer's picker is asked for from elsewhere. */
   pickerAsked = $state(0);
 

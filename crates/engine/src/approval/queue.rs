@@ -4,6 +4,7 @@
 //! down; an answer that gets lost means no. A yes is for one call: whoever holds it must show it the call again right before
 //! sending, and anything that differs voids it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use super::{Level, Verdict, Why, verdict};
 use crate::limits;
+use crate::tools::arguments::Arguments;
 
 /// The one call a yes is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +25,10 @@ pub struct Binding {
     pub server: String,
     /// The digest of its entry as written.
     pub digest: String,
-    /// The fingerprint of its entry as expanded.
+    /// The fingerprint of its entry as expanded; of its first instance, when it has several.
     pub fingerprint: String,
+    /// The folder of the instance that is called, when it has several (B28).
+    pub instance: Option<PathBuf>,
     /// As the server spells it.
     pub tool: String,
     /// The digest of the tool's definition as it was listed: another description or schema is another tool (row 6).
@@ -56,6 +60,8 @@ pub struct Card {
     pub title: Option<String>,
     pub description: Option<String>,
     pub arguments: Arc<str>,
+    /// The folders that a `workspace` in the arguments chooses from (B28); empty when the tool was not given that parameter.
+    pub folders: Vec<PathBuf>,
     pub why: Why,
     /// Milliseconds since the Unix epoch.
     pub at: u64,
@@ -66,6 +72,8 @@ pub enum Answer {
     Allow {
         /// Who or what said yes, for the record.
         by: String,
+        /// What a person made of the arguments on the card; none when the call is allowed as it was asked for.
+        edited: Option<Arguments>,
     },
     Deny {
         reason: Option<String>,
@@ -160,6 +168,11 @@ impl Queue {
         self.waiting().values().map(|waiting| waiting.card.clone()).collect()
     }
 
+    /// A card that waits.
+    pub fn card(&self, id: &str) -> Option<Card> {
+        self.waiting().get(id).map(|waiting| waiting.card.clone())
+    }
+
     /// Answers a card. False when nobody was waiting any more: then nothing happened.
     pub fn answer(&self, card: &str, answer: Answer) -> bool {
         let taken = self.waiting().shift_remove(card);
@@ -169,8 +182,8 @@ impl Queue {
         heard
     }
 
-    /// A conversation's level was changed while cards wait: those that no longer need asking are answered (B33). A lower
-    /// level takes no answer back.
+    /// A conversation's level was changed while cards wait: those that no longer need asking are answered (B33), each as it
+    /// was asked for: what somebody was about to edit on it, nobody agreed to. A lower level takes no answer back.
     pub fn level_changed(&self, conversation: &str, level: Level) {
         let answered: Vec<Waiting> = {
             let mut waiting = self.waiting();
@@ -190,7 +203,7 @@ impl Queue {
         }
         for waiting in answered {
             // Its asker may have gone at this very moment; then there is no call either.
-            let _ = waiting.answer.send(Answer::Allow { by: super::by_level(level) });
+            let _ = waiting.answer.send(Answer::Allow { by: super::by_level(level), edited: None });
         }
         self.changed();
     }
@@ -236,6 +249,7 @@ mod tests {
             server: "s".into(),
             digest: "d".into(),
             fingerprint: "f".into(),
+            instance: None,
             tool: "t".into(),
             definition: "def".into(),
             arguments: sha256(b"{}"),
@@ -252,6 +266,7 @@ mod tests {
             title: None,
             description: None,
             arguments: "{}".into(),
+            folders: vec![],
             why,
             at: 0,
         }
@@ -260,7 +275,7 @@ mod tests {
         queue.cards().into_iter().map(|card| card.id).collect()
     }
     fn yes() -> Answer {
-        Answer::Allow { by: "a person in the window".into() }
+        Answer::Allow { by: "a person in the window".into(), edited: None }
     }
 
     /// B35: one waiter per card; the answer goes to it alone and says whether anyone waited.
@@ -332,7 +347,7 @@ mod tests {
         queue.level_changed("c", Level::FullAccess);
         assert!(seen.has_changed().unwrap());
         assert_eq!(ids(&queue), ["server", "entry", "elsewhere"]);
-        assert_eq!(by_level.answer().await, Answer::Allow { by: "the level Full access".into() });
+        assert_eq!(by_level.answer().await, Answer::Allow { by: "the level Full access".into(), edited: None });
         seen.mark_unchanged();
         queue.level_changed("c", Level::Manual);
         assert!(!seen.has_changed().unwrap());
@@ -347,12 +362,13 @@ mod tests {
             Approval::new(binding(), "p".into()).spend(&call)
         };
         assert_eq!(same(|_| ()), Ok(()));
-        let changes: [fn(&mut Binding); 8] = [
+        let changes: [fn(&mut Binding); 9] = [
             |b| b.conversation = Some("other".into()),
             |b| b.conversation = None,
             |b| b.server = "other".into(),
             |b| b.digest = "other".into(),
             |b| b.fingerprint = "other".into(),
+            |b| b.instance = Some("/other".into()),
             |b| b.tool = "other".into(),
             |b| b.definition = "other".into(),
             |b| b.arguments = sha256(b"{ }"),

@@ -23,7 +23,7 @@ use crate::mcp::wire::Progress;
 use crate::store::{new_id, now};
 use crate::tools::arguments::Arguments;
 use crate::tools::{ServerTools, Tool, workspace};
-use crate::wire::{self, ApprovalRecord, CallEntry, CallOutcome, CallState};
+use crate::wire::{self, ApprovalRecord, ArgumentsEdit, CallEntry, CallOutcome, CallState};
 
 /// Windows hear of progress this often at most.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -97,6 +97,7 @@ impl Call {
             tool: tool.into(),
             title: None,
             arguments: self.arguments.text().into(),
+            arguments_before: None,
             state: CallState::Connecting,
             approval: None,
             started_at: None,
@@ -125,25 +126,42 @@ fn unreachable(failure: Failure) -> CallState {
     CallState::Failed { message: failure.message, stderr: failure.stderr, elapsed_ms: None }
 }
 
-async fn road(house: &dyn House, call: &Call, cleared: Cleared, entry: &mut CallEntry) -> Result<CallState, CallState> {
-    let mut there = arrive(house, call, cleared, &entry.tool).await?;
-    entry.title = there.tool.shown_title();
-    let approval = match judge(house, &there.tool).await? {
-        (Verdict::Run, level) => Approval::new(binding(call, &there), by_level(level)),
-        (Verdict::Ask(why), _) => {
-            let approval = asked(house, call, &there, why, entry).await?;
-            // However long that took, what is sent is decided by what is on disk and running now.
-            let cleared = house.clear().await.map_err(|e| not_run(e.message))?;
-            there = arrive(house, call, cleared, &entry.tool).await?;
-            approval
+async fn road(house: &dyn House, call: &Call, mut cleared: Cleared, entry: &mut CallEntry) -> Result<CallState, CallState> {
+    let mut arguments = call.arguments.clone();
+    let mut yes: Option<Approval> = None;
+    let (there, approval) = loop {
+        // Here, and nowhere else, PreToolUse hooks will see the arguments before anybody is asked about them or anything is
+        // sent (B37, B38): as they were asked for, and once more when a person edited them on the card (B35).
+        let there = arrive(house, &arguments, cleared, &entry.tool).await?;
+        entry.title = there.tool.shown_title();
+        if let Some(approval) = yes.take() {
+            break (there, approval);
+        }
+        match judge(house, &there.tool).await? {
+            (Verdict::Run, level) => {
+                let approval = Approval::new(binding(call, &arguments, &there), by_level(level));
+                break (there, approval);
+            }
+            (Verdict::Ask(why), _) => {
+                let (approval, edited) = asked(house, call, &there, why, entry).await?;
+                if let Some(edited) = edited {
+                    entry.arguments_before = Some(std::mem::replace(&mut entry.arguments, edited.text().into()));
+                    arguments = edited;
+                }
+                yes = Some(approval);
+                // However long that took, what is sent is decided by what is on disk and running now.
+                cleared = house.clear().await.map_err(|e| not_run(e.message))?;
+            }
         }
     };
     let by = approval.by.clone();
-    let binding = binding(call, &there);
+    let binding = binding(call, &arguments, &there);
     let arguments_digest = binding.arguments.clone();
     approval.spend(&binding).map_err(|void| not_run(void.to_string()))?;
 
-    entry.approval = Some(ApprovalRecord { by, at: now(), arguments_digest });
+    let edit =
+        entry.arguments_before.as_ref().map(|before| ArgumentsEdit { by: by.clone(), digest_before: sha256(before.as_bytes()) });
+    entry.approval = Some(ApprovalRecord { by, at: now(), arguments_digest, edit });
     entry.started_at = Some(now());
     entry.state = CallState::Running { progress: None };
     house.state(entry).await;
@@ -165,30 +183,42 @@ async fn road(house: &dyn House, call: &Call, cleared: Cleared, entry: &mut Call
 struct There {
     cleared: Cleared,
     reached: Reached,
+    /// Of its first instance, when it has several.
+    fingerprint: String,
     tool: Tool,
+    /// The folders that a `workspace` in the arguments chooses from; empty when the tool was not given that parameter.
+    folders: Vec<PathBuf>,
     sent: Arguments,
 }
 
 /// Connects, finds the tool, and for a server that works in a workspace goes on to the instance the arguments name (B28).
-async fn arrive(house: &dyn House, call: &Call, mut cleared: Cleared, name: &str) -> Result<There, CallState> {
+async fn arrive(house: &dyn House, arguments: &Arguments, mut cleared: Cleared, name: &str) -> Result<There, CallState> {
     let several = cleared.choice.len() > 1;
     if several {
         cleared.instance = cleared.choice.first().cloned();
     }
     let reached = house.reach(&cleared).await.map_err(unreachable)?;
     let tool = usable(&reached.tools, name)?;
-    let sent = call.arguments.clone();
-    if !several || workspace::has_own(&tool.input_schema) {
-        return Ok(There { cleared, reached, tool, sent });
+    let folders = if several && !workspace::has_own(&tool.input_schema) { cleared.choice.clone() } else { vec![] };
+    let (instance, sent) = choose(arguments, &folders)?;
+    let fingerprint = reached.fingerprint.clone();
+    let mut there = There { cleared, reached, fingerprint, tool, folders, sent };
+    if instance.is_some() && instance != there.cleared.instance {
+        there.cleared.instance = instance;
+        there.reached = house.reach(&there.cleared).await.map_err(unreachable)?;
+        there.tool = usable(&there.reached.tools, name)?;
     }
-    let (number, sent) = workspace::take(&sent, cleared.choice.len()).map_err(|bad| not_run(bad.to_string()))?;
-    if number == 1 {
-        return Ok(There { cleared, reached, tool, sent });
+    Ok(there)
+}
+
+/// The instance that arguments name among these folders, and what is left to send there. Without folders there is nothing
+/// to name.
+fn choose(arguments: &Arguments, folders: &[PathBuf]) -> Result<(Option<PathBuf>, Arguments), CallState> {
+    if folders.is_empty() {
+        return Ok((None, arguments.clone()));
     }
-    cleared.instance = cleared.choice.get(number - 1).cloned();
-    let reached = house.reach(&cleared).await.map_err(unreachable)?;
-    let tool = usable(&reached.tools, name)?;
-    Ok(There { cleared, reached, tool, sent })
+    let (number, sent) = workspace::take(arguments, folders.len()).map_err(|bad| not_run(bad.to_string()))?;
+    Ok((folders.get(number - 1).cloned(), sent))
 }
 
 /// The tool, if it may be called by this name.
@@ -214,42 +244,59 @@ async fn judge(house: &dyn House, tool: &Tool) -> Result<(Verdict, Level), CallS
     Ok((verdict(level, server_requires, tool.always_asks && !tool.requires_user_interaction), level))
 }
 
-fn binding(call: &Call, there: &There) -> Binding {
-    let There { cleared, reached, tool, sent: _ } = there;
+fn binding(call: &Call, arguments: &Arguments, there: &There) -> Binding {
+    let There { cleared, reached: _, fingerprint, tool, folders: _, sent: _ } = there;
     Binding {
         conversation: call.conversation.clone(),
         server: cleared.server.id.to_string(),
         digest: cleared.server.digest.clone(),
-        fingerprint: reached.fingerprint.clone(),
+        fingerprint: fingerprint.clone(),
+        instance: cleared.instance.clone(),
         tool: tool.name.clone(),
         definition: tool.digest.clone(),
-        arguments: sha256(call.arguments.text().as_bytes()),
+        arguments: sha256(arguments.text().as_bytes()),
     }
 }
 
-/// Asks a person and waits for the answer.
-async fn asked(house: &dyn House, call: &Call, there: &There, why: Why, entry: &mut CallEntry) -> Result<Approval, CallState> {
-    let There { reached, tool, .. } = there;
+/// Asks a person and waits for the answer: the yes, and the arguments they edited, if they did. The yes is for what they
+/// saw, with the arguments they sent along: the server and the tool must be what the card showed, edited or not.
+async fn asked(
+    house: &dyn House,
+    call: &Call,
+    there: &There,
+    why: Why,
+    entry: &mut CallEntry,
+) -> Result<(Approval, Option<Arguments>), CallState> {
+    let There { reached, tool, folders, .. } = there;
+    let mut binding = binding(call, &call.arguments, there);
     let card = Card {
         id: new_id(),
         entry: call.id.clone(),
-        binding: binding(call, there),
+        binding: binding.clone(),
         server_name: entry.server_name.clone(),
         machine: entry.machine.clone(),
         cwd: crate::text::display_line(&reached.place),
         title: tool.shown_title(),
         description: tool.shown_description(),
         arguments: call.arguments.text().into(),
+        folders: folders.clone(),
         why,
         at: now(),
     };
-    let binding = card.binding.clone();
     entry.state = CallState::Waiting { card: card.id.clone() };
     let shown = house.state(entry);
-    match house.ask(card, shown).await.map_err(|e| not_run(e.message))? {
-        Answer::Allow { by } => Ok(Approval::new(binding, by)),
-        Answer::Deny { reason } => Err(CallState::Denied { reason }),
+    let (by, edited) = match house.ask(card, shown).await.map_err(|e| not_run(e.message))? {
+        Answer::Allow { by, edited } => (by, edited.filter(|edited| *edited != call.arguments)),
+        Answer::Deny { reason } => return Err(CallState::Denied { reason }),
+    };
+    if let Some(edited) = &edited {
+        binding.arguments = sha256(edited.text().as_bytes());
+        // Another number is another instance, and the person chose it.
+        if let (Some(instance), _) = choose(edited, folders)? {
+            binding.instance = Some(instance);
+        }
     }
+    Ok((Approval::new(binding, by), edited))
 }
 
 /// Sends the call and tells its progress, not too often.

@@ -20,9 +20,9 @@ use crate::mcp::pool::{Effort, Wanted};
 use crate::mcp::result::CallResult;
 use crate::mcp::wire;
 use crate::mcp::{Failure, Health, Stage};
-use crate::store::{ConversationRow, new_id, now};
+use crate::store::{ConversationRow, Recent, SentArguments, new_id, now};
 use crate::tools::arguments::{self, Arguments};
-use crate::tools::{Tool, pairs};
+use crate::tools::{Tool, pairs, workspace};
 use crate::wire::*;
 
 /// How long ending calls may take before the app ends all the same.
@@ -134,15 +134,36 @@ impl Engine {
         self.calls.stop(Stop::End, |_, _| true).await;
     }
 
-    /// A person answers a card. False when nobody was waiting any more.
+    /// A person answers a card. False when nobody was waiting any more. Edited arguments that cannot be sent are an error,
+    /// and the card goes on waiting.
     pub async fn card_answer(&self, p: CardAnswer) -> Result<AnswerReply> {
         let answer = if p.allow {
-            queue::Answer::Allow { by: crate::approval::by_person(&self.client) }
+            let edited = p.arguments.as_deref().map(|text| self.edited(&p.card, text)).transpose()?;
+            queue::Answer::Allow { by: crate::approval::by_person(&self.client), edited }
         } else {
             let reason = p.reason.map(|reason| reason.trim().chars().take(REASON_CHARS).collect::<String>());
             queue::Answer::Deny { reason: reason.filter(|reason| !reason.is_empty()) }
         };
         Ok(AnswerReply { was_waiting: self.queue.answer(&p.card, answer) })
+    }
+
+    /// What was sent to a tool before, from every conversation that is kept; a temporary one is to leave no trace elsewhere.
+    pub async fn arguments_recent(&self, p: ToolGet) -> Result<RecentReply> {
+        self.store.conversation(&p.conversation).await?.ok_or_else(super::conversations::no_conversation)?;
+        let recent = self.store.recent_arguments(&p.conversation, &p.server, &p.tool, RECENT).await?;
+        Ok(RecentReply {
+            recent: recent.into_iter().map(|SentArguments { arguments, at }| RecentArguments { arguments, at }).collect(),
+        })
+    }
+
+    /// What a person made of a card's arguments, if it can be sent.
+    fn edited(&self, card: &str, text: &str) -> Result<Arguments> {
+        let arguments = read(text)?;
+        let folders = self.queue.card(card).map(|card| card.folders).unwrap_or_default();
+        if !folders.is_empty() {
+            workspace::take(&arguments, folders.len()).map_err(|bad| Error::new(ErrorCode::BadRequest, bad.to_string()))?;
+        }
+        Ok(arguments)
     }
 
     /// One call on the same road as a conversation's, without a conversation: checks, connection, verdict, card, call.
@@ -177,6 +198,9 @@ impl Engine {
         Ok(entry)
     }
 }
+
+/// A menu of them stays one that a person can look over. Longer texts are found in the transcript.
+const RECENT: Recent = Recent { texts: 10, bytes: 256 * 1024, bytes_of_one: 64 * 1024 };
 
 /// A reason for a no is a sentence, not a document.
 const REASON_CHARS: usize = 2000;
@@ -402,7 +426,7 @@ impl House for CommandLine<'_> {
         Box::pin(async move {
             shown.await;
             let Answer { allow, by, reason } = self.asker.ask(shown_card(card, None)).await;
-            Ok(if allow { queue::Answer::Allow { by } } else { queue::Answer::Deny { reason } })
+            Ok(if allow { queue::Answer::Allow { by, edited: None } } else { queue::Answer::Deny { reason } })
         })
     }
     fn call<'a>(

@@ -85,6 +85,12 @@ CREATE TABLE seen_tools (
 ) STRICT;
 DROP TABLE tool_digests;
 ",
+    r"
+-- What was sent to a tool, newest last, so that a person can pick it again.
+CREATE INDEX entries_sent ON entries
+    (json_extract(body, '$.server'), json_extract(body, '$.tool'), json_extract(body, '$.started_at'))
+    WHERE json_extract(body, '$.started_at') IS NOT NULL;
+",
 ];
 
 /// Opens the database at `path` and brings it up to date.

@@ -23,6 +23,7 @@ fn entry(id: &str, state: CallState) -> Entry {
         tool: "t".into(),
         title: None,
         arguments: "{}".into(),
+        arguments_before: None,
         state,
         approval: None,
         started_at: None,
@@ -215,6 +216,56 @@ async fn writes_of_two_processes_are_all_kept_and_noticed() {
     revisions.sort_unstable();
     assert_eq!(revisions, (1..=40).collect::<Vec<u64>>());
     assert_eq!(b.counts().await.unwrap().get("c1"), Some(&Counts { waiting: 0, running: 40 }));
+}
+
+/// What was sent can be picked again: each text once, the newest first, nothing of temporary or deleted conversations.
+#[tokio::test]
+async fn what_was_sent_is_found_again() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    for (id, temporary) in [("c1", false), ("c2", false), ("t", true)] {
+        store.create_conversation(ConversationRow { temporary, ..row(id) }).await.unwrap();
+    }
+    let all = Recent { texts: 3, bytes: 100, bytes_of_one: 50 };
+    let recent = async |conversation: &str, wanted: Recent| -> Vec<(String, u64)> {
+        let found = store.recent_arguments(conversation, "s", "t", wanted).await.unwrap();
+        found.into_iter().map(|sent| (sent.arguments, sent.at)).collect()
+    };
+    let long = format!("\"{}\"", "x".repeat(60));
+    for (n, (conversation, arguments, started_at)) in [
+        ("c1", "1", Some(10)),
+        ("c2", "2\u{0}é\"", Some(20)),
+        ("c1", "1", Some(30)),
+        ("t", "3", Some(40)),
+        ("c1", "4", None),
+        ("c1", long.as_str(), Some(60)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut entry = entry(&format!("e{n}"), CallState::Stopped);
+        let EntryBody::Call(call) = &mut entry.body else { panic!() };
+        (call.arguments, call.started_at) = (arguments.into(), started_at);
+        store.put_entry(conversation, &entry).await.unwrap();
+    }
+    let of = |texts: &[(&str, u64)]| texts.iter().map(|(text, at)| (text.to_string(), *at)).collect::<Vec<_>>();
+    assert_eq!(recent("c1", all).await, of(&[("1", 30), ("2\u{0}é\"", 20)]));
+    assert_eq!(recent("t", all).await, of(&[("3", 40), ("1", 30), ("2\u{0}é\"", 20)]), "a temporary one sees its own");
+    assert_eq!(recent("t", Recent { texts: 2, ..all }).await.len(), 2);
+    assert_eq!(recent("t", Recent { bytes: 4, ..all }).await.len(), 2);
+    assert_eq!(recent("c1", Recent { bytes_of_one: 100, ..all }).await[0], (long, 60));
+    assert_eq!(store.recent_arguments("c1", "s", "other", all).await.unwrap(), []);
+    assert!(store.delete_conversation("c1").await.unwrap());
+    assert_eq!(recent("c2", all).await, of(&[("2\u{0}é\"", 20)]));
+    // However long the transcripts are, only these calls are read.
+    let plan: String = store
+        .run(|c| {
+            let sql = format!("EXPLAIN QUERY PLAN {}", transcript::SENT);
+            Ok(c.query_row(&sql, ("c", "s", "t", 1), |row| row.get(3))?)
+        })
+        .await
+        .unwrap();
+    assert!(plan.contains("USING INDEX entries_sent"), "{plan}");
 }
 
 /// Security row 6: a definition that changed is named; a first sight and a new tool are not changes.

@@ -1,5 +1,7 @@
 //! Rows of transcripts.
 
+use std::collections::HashSet;
+
 use rusqlite::Transaction;
 
 use super::{Result, Store};
@@ -11,6 +13,33 @@ pub struct EntryRow {
     pub entry: Entry,
     pub revision: u64,
 }
+
+/// How much of what was sent is looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Recent {
+    pub texts: usize,
+    /// Of all of them together.
+    pub bytes: usize,
+    /// A longer text is left out.
+    pub bytes_of_one: usize,
+}
+
+/// Arguments that were sent, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentArguments {
+    pub arguments: String,
+    pub at: u64,
+}
+
+/// Calls that are looked through for different arguments: who calls a tool with the same ones all day does not wait for it.
+const LOOKED_THROUGH: usize = 500;
+
+/// The arguments as a JSON string: SQLite's own reading of one ends at the first NUL.
+pub(super) const SENT: &str = "SELECT body -> '$.arguments', json_extract(body, '$.started_at') AS sent FROM entries
+     JOIN conversations ON conversations.id = entries.conversation
+     WHERE json_extract(body, '$.server') = ?2 AND json_extract(body, '$.tool') = ?3
+       AND json_extract(body, '$.started_at') IS NOT NULL AND (NOT conversations.temporary OR conversations.id = ?1)
+     ORDER BY sent DESC, entries.id DESC LIMIT ?4";
 
 fn phase(body: &EntryBody) -> &'static str {
     match body {
@@ -59,6 +88,38 @@ impl Store {
                 "SELECT id, at, body, revision FROM entries WHERE conversation = ?1 AND revision > ?2 ORDER BY at, id",
                 (conversation, revision),
             )
+        })
+        .await
+    }
+
+    /// What was sent to a tool, each text once, the newest first: from every conversation that is not temporary, and from
+    /// `conversation` even if it is.
+    pub async fn recent_arguments(
+        &self,
+        conversation: &str,
+        server: &str,
+        tool: &str,
+        wanted: Recent,
+    ) -> Result<Vec<SentArguments>> {
+        let of = (conversation.to_owned(), server.to_owned(), tool.to_owned(), LOOKED_THROUGH);
+        self.run(move |c| {
+            let mut statement = c.prepare(SENT)?;
+            let mut found = statement.query(of)?;
+            let (mut recent, mut seen, mut bytes) = (Vec::new(), HashSet::new(), 0);
+            while recent.len() < wanted.texts
+                && let Some(row) = found.next()?
+            {
+                let arguments: String = serde_json::from_str(&row.get::<_, String>(0)?)?;
+                if arguments.len() > wanted.bytes_of_one || !seen.insert(arguments.clone()) {
+                    continue;
+                }
+                bytes += arguments.len();
+                if bytes > wanted.bytes {
+                    break;
+                }
+                recent.push(SentArguments { arguments, at: row.get(1)? });
+            }
+            Ok(recent)
         })
         .await
     }

@@ -20,6 +20,14 @@ pub struct Arguments {
     value: Arc<Map<String, Value>>,
 }
 
+/// The same bytes; texts that only mean the same are different arguments (row 7).
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+impl Eq for Arguments {}
+
 impl Arguments {
     /// The exact text; this and nothing else is sent.
     pub fn text(&self) -> &str {
@@ -139,6 +147,14 @@ mod tests {
         let text = "{ \"n\": 1.50e2,\n \"big\": 123456789012345678901234567890 }";
         assert_eq!(parse(text).unwrap().text(), text);
         assert_eq!(parse(" \n").unwrap().text(), "{}");
+    }
+
+    #[test]
+    fn row_7_only_the_same_bytes_are_equal() {
+        let same = |a: &str, b: &str| parse(a).unwrap() == parse(b).unwrap();
+        assert!(same("{\"a\":1}", "{\"a\":1}"));
+        assert!(!same("{\"a\":1}", "{\"a\": 1}"));
+        assert!(!same("{\"a\":1}", "{\"a\":1.0}"));
     }
 
     #[test]

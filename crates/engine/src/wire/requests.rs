@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{ArgumentProblem, ConsentView, LogLine, Proposal, Settings, ToolRef};
+use super::{ArgumentProblem, ConsentView, LogLine, Proposal, RecentArguments, Settings, ToolRef};
 use crate::approval::Level;
 
 wire! {
@@ -60,6 +60,9 @@ wire! {
     pub struct CardAnswer {
         card: String,
         allow: bool,
+        /// With a yes: send exactly this JSON text in place of what was asked for. Text that cannot be sent is refused, and
+        /// the card goes on waiting.
+        #[serde(default)] #[ts(optional)] arguments: Option<String>,
         /// Reaches whoever asked for the call.
         #[serde(default)] #[ts(optional)] reason: Option<String>,
     }
@@ -71,6 +74,7 @@ wire! {
     pub struct ToolsReply { tools: Vec<ToolRef> }
     pub struct LogReply { lines: Vec<LogLine> }
     pub struct ProblemsReply { problems: Vec<ArgumentProblem> }
+    pub struct RecentReply { recent: Vec<RecentArguments> }
     pub struct ProposalsReply {
         proposals: Vec<Proposal>,
         /// Why nothing usable was found.

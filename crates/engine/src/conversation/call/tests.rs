@@ -16,6 +16,8 @@ struct Cardboard {
     digests: Mutex<VecDeque<Result<&'static str, Error>>>,
     /// What is reached each time, and how long that takes; the last one stays.
     reached: Mutex<VecDeque<(Duration, Result<Reached, Failure>)>>,
+    /// The workspaces there are to choose from each time the entry is read; the last ones stay.
+    folders: Mutex<VecDeque<&'static [&'static str]>>,
     level: Level,
     sticky: bool,
     answer: Answer,
@@ -68,9 +70,10 @@ fn house() -> Cardboard {
     Cardboard {
         digests: Mutex::new([Ok("d")].into()),
         reached: Mutex::new([(Duration::ZERO, with(|_, _| ()))].into()),
+        folders: Mutex::new([&[] as &[&str]].into()),
         level: Level::Manual,
         sticky: false,
-        answer: Answer::Allow { by: "a person".into() },
+        answer: yes(None),
         thinks: Duration::ZERO,
         runs: Duration::from_millis(5),
         steps: 0,
@@ -78,7 +81,11 @@ fn house() -> Cardboard {
     }
 }
 
-fn cleared(digest: &str) -> Cleared {
+fn yes(edited: Option<&str>) -> Answer {
+    Answer::Allow { by: "a person".into(), edited: edited.map(|text| arguments::parse(text).unwrap()) }
+}
+
+fn cleared(digest: &str, folders: &[&str]) -> Cleared {
     let surroundings = Surroundings { home: "/h".into(), data: "/d".into(), environment: Default::default(), supervisor: vec![] };
     let id: ServerId = "native:local:/h/.mework/mcp.json#s".parse().unwrap();
     let server = Server {
@@ -93,7 +100,7 @@ fn cleared(digest: &str) -> Cleared {
         digest: digest.into(),
         canonical: String::new(),
     };
-    Cleared { server, folder: "/w".into(), instance: None, choice: vec![] }
+    Cleared { server, folder: "/w".into(), instance: None, choice: folders.iter().map(PathBuf::from).collect() }
 }
 
 fn next<T: Clone>(queue: &Mutex<VecDeque<T>>) -> T {
@@ -112,14 +119,19 @@ impl Cardboard {
 
 impl House for Cardboard {
     fn clear(&self) -> BoxFuture<'_, Result<Cleared, Error>> {
-        let digest = next(&self.digests);
-        Box::pin(async move { digest.map(cleared) })
+        let (digest, folders) = (next(&self.digests), next(&self.folders));
+        Box::pin(async move { digest.map(|digest| cleared(digest, folders)) })
     }
-    fn reach<'a>(&'a self, _: &'a Cleared) -> BoxFuture<'a, Result<Reached, Failure>> {
+    fn reach<'a>(&'a self, cleared: &'a Cleared) -> BoxFuture<'a, Result<Reached, Failure>> {
         Box::pin(async {
             let (takes, reached) = next(&self.reached);
             tokio::time::sleep(takes).await;
-            reached
+            let mut reached = reached?;
+            // As an expanded entry's does, for the folder it starts in.
+            if let Some(instance) = &cleared.instance {
+                reached.fingerprint += &format!(" in {}", instance.display());
+            }
+            Ok(reached)
         })
     }
     fn level<'a>(&'a self, _: &'a Tool) -> BoxFuture<'a, Result<(Level, bool), Error>> {
@@ -135,13 +147,14 @@ impl House for Cardboard {
     }
     fn call<'a>(
         &'a self,
-        _: &'a Cleared,
+        cleared: &'a Cleared,
         tool: &'a str,
         arguments: &'a Arguments,
         progress: mpsc::Sender<Progress>,
     ) -> BoxFuture<'a, Result<CallResult, CallError>> {
         Box::pin(async move {
-            self.tell(format!("call {tool} {}", arguments.text()));
+            let place = cleared.instance.as_ref().map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
+            self.tell(format!("call {tool} {}{place}", arguments.text()));
             for step in 0..self.steps {
                 tokio::time::sleep(self.runs / (self.steps + 1)).await;
                 let told = Progress { progress: Some(f64::from(step)), total: None, message: None };
@@ -163,11 +176,19 @@ impl House for Cardboard {
     }
 }
 
+const ASKED: &str = "{ \"a\": 1 }";
+
 async fn send(house: &Cardboard) -> CallState {
-    let call = Call { conversation: Some("c".into()), id: "e".into(), arguments: arguments::parse("{ \"a\": 1 }").unwrap() };
-    let cleared = cleared("d");
+    sent(house).await.0
+}
+
+/// The last state, and the entry as it is recorded.
+async fn sent(house: &Cardboard) -> (CallState, CallEntry) {
+    let call = Call { conversation: Some("c".into()), id: "e".into(), arguments: arguments::parse(ASKED).unwrap() };
+    let cleared = cleared("d", next(&house.folders));
     let mut entry = call.entry(&cleared, "t");
-    travel(house, &call, cleared, &mut entry).await
+    let state = travel(house, &call, cleared, &mut entry).await;
+    (state, entry)
 }
 
 fn reason(state: CallState) -> String {
@@ -208,9 +229,16 @@ async fn b35_a_yes_lapses_when_the_server_takes_too_long_to_come_back() {
     }
 }
 
-/// B35, rows 1, 6, 7: whatever is different when the yes comes voids it.
+/// B35, rows 1, 6, 7: whatever is different when the yes comes voids it, whether or not the arguments were edited.
 #[tokio::test(start_paused = true)]
 async fn b35_what_changed_while_the_card_waited_voids_the_yes() {
+    for answer in [yes(None), yes(Some("{}"))] {
+        what_changed_voids(answer).await;
+    }
+}
+
+async fn what_changed_voids(answer: Answer) {
+    let house = || Cardboard { answer: answer.clone(), ..house() };
     type Change = fn(&mut Tool, &mut Reached);
     let changes: [(Change, &str); 4] = [
         (|_, reached| reached.fingerprint = "other".into(), "another call"),
@@ -221,17 +249,24 @@ async fn b35_what_changed_while_the_card_waited_voids_the_yes() {
     for (change, words) in changes {
         let reached = [(Duration::ZERO, with(|_, _| ())), (Duration::ZERO, with(change))];
         let house = Cardboard { reached: Mutex::new(reached.into()), ..house() };
-        let reason = reason(send(&house).await);
+        let (state, entry) = sent(&house).await;
+        let reason = reason(state);
         assert!(reason.contains(words), "{reason}");
         assert_eq!(house.told(), ["card Level", "waiting"]);
+        // What was edited is not lost.
+        let edited = matches!(answer, Answer::Allow { edited: Some(_), .. });
+        let kept = if edited { ("{}", Some(ASKED)) } else { (ASKED, None) };
+        assert_eq!((entry.arguments.as_str(), entry.arguments_before.as_deref()), kept);
+        assert_eq!(entry.approval, None);
     }
     // The entry on disk: agreed to again, but another one; or gone.
-    let house = Cardboard { digests: Mutex::new([Ok("other")].into()), ..self::house() };
+    let house = Cardboard { digests: Mutex::new([Ok("other")].into()), answer: answer.clone(), ..self::house() };
     assert!(reason(send(&house).await).contains("another call"));
-    let house = Cardboard { digests: Mutex::new([Err(Error::failed("s is dangling."))].into()), ..self::house() };
+    let digests = Mutex::new([Err(Error::failed("s is dangling."))].into());
+    let house = Cardboard { digests, answer: answer.clone(), ..self::house() };
     assert_eq!(reason(send(&house).await), "s is dangling.");
     let reached = [(Duration::ZERO, with(|_, _| ())), (Duration::ZERO, Err(failure()))];
-    let house = Cardboard { reached: Mutex::new(reached.into()), ..self::house() };
+    let house = Cardboard { reached: Mutex::new(reached.into()), answer: answer.clone(), ..self::house() };
     let state = send(&house).await;
     assert_eq!(
         state,
@@ -242,7 +277,9 @@ async fn b35_what_changed_while_the_card_waited_voids_the_yes() {
 #[tokio::test(start_paused = true)]
 async fn b34_a_no_ends_the_road() {
     let house = Cardboard { answer: Answer::Deny { reason: Some("no".into()) }, ..house() };
-    assert_eq!(send(&house).await, CallState::Denied { reason: Some("no".into()) });
+    let (state, entry) = sent(&house).await;
+    assert_eq!(state, CallState::Denied { reason: Some("no".into()) });
+    assert_eq!((entry.arguments.as_str(), entry.arguments_before), (ASKED, None));
     assert_eq!(house.told(), ["card Level", "waiting"]);
 }
 
@@ -277,4 +314,63 @@ async fn progress_is_told_but_not_too_often() {
     assert!(matches!(send(&house).await, CallState::Done(_)));
     let told: Vec<String> = house.told().into_iter().filter(|what| what.starts_with("progress")).collect();
     assert_eq!(told, ["progress 0", "progress 20", "progress 40", "progress 60", "progress 80"]);
+}
+
+/// B35, row 7: what a person made of the arguments is what is sent, to the byte, and the record holds both.
+#[tokio::test(start_paused = true)]
+async fn b35_edited_arguments_are_sent_and_both_are_recorded() {
+    let edited = "{\"a\":  2.50,\n\"b\": \"\u{202e}\"}";
+    let house = Cardboard { answer: yes(Some(edited)), ..house() };
+    let (state, entry) = sent(&house).await;
+    assert!(matches!(state, CallState::Done(_)), "{state:?}");
+    assert_eq!(house.told(), ["card Level", "waiting", "running", &format!("call t {edited}")]);
+    assert_eq!((entry.arguments.as_str(), entry.arguments_before.as_deref()), (edited, Some(ASKED)));
+    let approval = entry.approval.unwrap();
+    assert_eq!((approval.by.as_str(), approval.arguments_digest), ("a person", sha256(edited.as_bytes())));
+    let edit = approval.edit.unwrap();
+    assert_eq!((edit.by.as_str(), edit.digest_before), ("a person", sha256(ASKED.as_bytes())));
+}
+
+/// Arguments that come back as they went were not edited.
+#[tokio::test(start_paused = true)]
+async fn b35_the_same_bytes_are_no_edit() {
+    let house = Cardboard { answer: yes(Some(ASKED)), ..house() };
+    let (state, entry) = sent(&house).await;
+    assert!(matches!(state, CallState::Done(_)), "{state:?}");
+    assert_eq!((entry.arguments.as_str(), entry.arguments_before, entry.approval.unwrap().edit), (ASKED, None, None));
+}
+
+/// B28, B35: the workspace is taken from what was edited; the instance there must have the tool that the card showed, and a
+/// number must mean the folder that it meant then.
+#[tokio::test(start_paused = true)]
+async fn b28_an_edited_workspace_is_another_instance() {
+    const FOLDERS: &[&str] = &["/a", "/b", "/c"];
+    let house = |edited| Cardboard { folders: Mutex::new([FOLDERS].into()), answer: yes(edited), ..house() };
+    for (edited, call) in [
+        (None, "call t { \"a\": 1 } in /a"),
+        (Some(r#"{"workspace": 3, "b": 1e2}"#), "call t {\"b\":1e2} in /c"),
+        (Some(r#"{"workspace": 1}"#), "call t {} in /a"),
+    ] {
+        let house = house(edited);
+        assert!(matches!(send(&house).await, CallState::Done(_)), "{edited:?}");
+        assert_eq!(house.told().last().unwrap(), call);
+    }
+    let bad = house(Some(r#"{"workspace": 4}"#));
+    assert_eq!(reason(send(&bad).await), "`workspace` must be one of these numbers: 1, 2, 3.");
+
+    let second = Some(r#"{"workspace": 2}"#);
+    // The instance there has another tool by that name.
+    let reached = [with(|_, _| ()), with(|_, _| ()), with(|tool, _| tool.digest = "other".into())];
+    let reached = Mutex::new(reached.map(|reached| (Duration::ZERO, reached)).into());
+    let other = Cardboard { reached, ..house(second) };
+    assert!(reason(send(&other).await).contains("another call"));
+    // The workspaces of the conversation changed.
+    for later in [&["/a", "/c"] as &[&str], &["/b", "/a"]] {
+        let moved = Cardboard { folders: Mutex::new([FOLDERS, later].into()), ..house(second) };
+        assert!(reason(send(&moved).await).contains("another call"), "{later:?}");
+        assert_eq!(moved.told(), ["card Level", "waiting"]);
+    }
+    // With one left there is nothing to choose: the parameter is the server's own, if it has one.
+    let one = Cardboard { folders: Mutex::new([FOLDERS, &["/a"] as &[&str]].into()), ..house(second) };
+    assert!(reason(send(&one).await).contains("another call"));
 }
