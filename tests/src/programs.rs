@@ -201,6 +201,19 @@ impl Drop for Running {
     }
 }
 
+/// The npm server `everything`, listening on this port of this computer. It has sessions and resumable streams.
+pub fn everything_over_http(port: u16) -> Running {
+    use std::io::{BufRead, BufReader};
+    let mut program = command(servers().join("node_modules/.bin/mcp-server-everything"));
+    program.arg("streamableHttp").env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running::start(&mut program);
+    let mut words = BufReader::new(running.0.stderr.take().expect("its stderr")).lines();
+    assert!(words.any(|line| line.is_ok_and(|line| line.contains("listening"))), "it never listened");
+    // Nobody else reads its stderr.
+    std::thread::spawn(move || words.for_each(drop));
+    running
+}
+
 /// Looks again and again until there is something to see. For what other programs do, which send us no event.
 pub async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use mework_engine::wire::{Block, CallOutcome, CallState, ServerTest};
 use mework_tests::engine::{Home, Window, id};
-use mework_tests::programs::{Running, command, servers};
+use mework_tests::programs::{command, everything_over_http, servers};
 use serde_json::{Value, json};
 
 /// One server in a home of its own, with a conversation that it is ticked in.
@@ -116,14 +116,7 @@ async fn npm_server_everything() {
 #[tokio::test(flavor = "multi_thread")]
 async fn npm_server_everything_over_http() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut program = command(servers().join("node_modules/.bin/mcp-server-everything"));
-    program.arg("streamableHttp").env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut running = Running::start(&mut program);
-    let mut words = BufReader::new(running.0.stderr.take().unwrap()).lines();
-    assert!(words.any(|line| line.is_ok_and(|line| line.contains("listening"))), "it never listened");
-    // Nobody else reads its stderr.
-    std::thread::spawn(move || words.for_each(drop));
-
+    let running = everything_over_http(port);
     let entry = json!({ "type": "http", "url": format!("http://localhost:{port}/mcp") });
     let mut real = Real::declared(Home::new(), "everything", entry).await;
     let (name, tools) = real.tested().await;
@@ -134,10 +127,7 @@ async fn npm_server_everything_over_http() {
     assert!(text(&long).contains("completed"), "{long:#?}");
     // It loses its sessions, and the same conversation goes on.
     drop(running);
-    let mut running = Running::start(&mut program);
-    let mut words = BufReader::new(running.0.stderr.take().unwrap()).lines();
-    assert!(words.any(|line| line.is_ok_and(|line| line.contains("listening"))), "it never listened again");
-    std::thread::spawn(move || words.for_each(drop));
+    let _running = everything_over_http(port);
     assert_eq!(text(&real.called("echo", json!({ "message": "again" })).await), "Echo: again");
     real.closed().await;
 }

@@ -52,6 +52,12 @@ export async function allow(tab, tool) {
   await tab.locator('button[aria-disabled="false"]', { hasText: "Allow once" }).first().click();
 }
 
+/** Opens a card's editor and writes in place of what was asked for. */
+export async function edit(tab, tool, text) {
+  await button(tab, "Edit arguments").click();
+  await tab.getByRole("textbox", { name: `Arguments of ${tool} on the card, as JSON` }).fill(text);
+}
+
 /** Each state: what is declared before the start, and the way there from the first page. */
 export const states = {
   welcome: { declared: null, go: async (tab) => tab.getByText("Welcome to Mework").waitFor() },
@@ -154,6 +160,34 @@ export const states = {
       await chooseTool(tab, "echo", "echo");
       await call(tab, { message: "hidden \u202e text, a zero\u200bwidth space" });
       await tab.getByRole("heading", { name: /wants to run/ }).nth(1).waitFor();
+    },
+  },
+
+  edit: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything"]);
+      await chooseTool(tab, "get-sum", "get-sum");
+      await call(tab, { a: 2, b: 40 });
+      await edit(tab, "get-sum", '{\n  "a": "two",\n  "b": 40\n}');
+      await tab.getByText("Line 2").first().waitFor();
+    },
+  },
+
+  edited: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything"]);
+      await chooseTool(tab, "echo", "echo");
+      await call(tab, { message: "as it was asked" });
+      await edit(tab, "echo", '{\n  "message": "as it was edited"\n}');
+      await allow(tab, "echo");
+      await tab.getByText("Echo: as it was edited").first().waitFor();
+      await tab.getByRole("button", { name: /^Arguments/ }).click();
+      await call(tab, { message: "another" });
+      await edit(tab, "echo", '{\n  "message": "another, edited"\n}');
+      await tab.keyboard.press("Escape");
+      await tab.getByRole("region", { name: "What differs from what was asked for" }).waitFor();
     },
   },
 

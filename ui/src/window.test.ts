@@ -12,6 +12,7 @@ let component: ReturnType<typeof mount> | undefined;
 beforeEach(() => {
   vi.useFakeTimers();
   localStorage.clear();
+  sessionStorage.clear();
   document.body.replaceChildren();
   // What happy-dom does not have.
   HTMLElement.prototype.showPopover ??= () => {};
@@ -442,4 +443,160 @@ test("a failure of the engine is shown and stays; a lost connection says so", as
   host.link("lost");
   await pass(10);
   expect(document.body.textContent).toContain("The connection was lost. Trying again…");
+});
+
+/** Writes in place of all that a field holds. */
+function write(field: HTMLElement, value: string) {
+  if (!(field instanceof HTMLTextAreaElement)) throw new Error("a text area");
+  field.value = value;
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  flushSync();
+}
+const cardEditor = () => find("textarea", "Arguments of echo on the card, as JSON") as HTMLTextAreaElement;
+
+test("B34, B35: arguments are edited on the card; what was written is what is sent, and its buttons rest after every change", async () => {
+  await open(one);
+  const composer = button(/Choose a tool to call/);
+  composer.focus();
+  void startCall("echo", '{"message":"asked"}');
+  await pass(900);
+  expect(document.activeElement).toBe(composer);
+  button("Edit arguments").click();
+  await pass(10);
+  expect(document.activeElement).toBe(cardEditor());
+  expect(cardEditor().value).toBe('{\n  "message": "asked"\n}');
+  await pass(900);
+  // As the editor laid it out, it is still what was asked for.
+  expect(all("section.ask .chip.accent")).toEqual([]);
+  write(cardEditor(), '{ "message": "edited" }');
+  expect(button("Allow once").getAttribute("aria-disabled")).toBe("true");
+  button("Allow once").click();
+  await pass(300);
+  expect(asked("card.answer")).toEqual([]);
+  await pass(300);
+  expect(find("section.ask .diff", /.*/).textContent).toMatch(/asked.*edited/);
+  button("Allow once").click();
+  await pass(400);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: true, arguments: '{ "message": "edited" }' }]);
+  const item = find("article", "Call of echo on sample");
+  expect(item.textContent).toContain("Edited");
+  item.querySelector<HTMLElement>(".arguments")!.click();
+  await pass(10);
+  expect([...item.querySelectorAll("td.gone, td.fresh")].map((e) => e.textContent)).toEqual(['Removed:   "message": "asked"', 'Added:   "message": "edited"']);
+  expect(all("section.lost, section.ask")).toEqual([]);
+});
+
+test("B35: what cannot be sent is not sent, what does not fit may be; leaving the editor keeps both", async () => {
+  await open(one);
+  void startCall("echo", '{"message":"asked"}');
+  await pass(900);
+  button("Edit arguments").click();
+  await pass(10);
+  for (const broken of ['{"message": ', "[1]", '{"message": "a"} {}']) {
+    write(cardEditor(), broken);
+    await pass(900);
+    expect(button(/^Allow/).getAttribute("aria-disabled")).toBe("true");
+    button(/^Allow/).click();
+    await pass(50);
+  }
+  key("Escape", {}, cardEditor());
+  await pass(10);
+  expect(document.activeElement).toBe(button("Edit arguments"));
+  expect(find("section.ask", /.*/).textContent).toContain("cannot be sent");
+  button("Edit arguments").click();
+  await pass(10);
+  expect(cardEditor().value).toBe('{"message": "a"} {}');
+  write(cardEditor(), '{"massage": 1}');
+  await pass(900);
+  expect(find("section.ask .state", /.*/).textContent).toContain("“message” is missing.");
+  expect(asked("card.answer")).toEqual([]);
+  button("Allow anyway").click();
+  await pass(300);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: true, arguments: '{"massage": 1}' }]);
+});
+
+test("B35: Reset goes back to what was asked for, and that is sent", async () => {
+  await open(one);
+  void startCall("echo", '{"message":"asked"}');
+  await pass(900);
+  button("Edit arguments").click();
+  await pass(10);
+  write(cardEditor(), '{"message":"edited"}');
+  key("Escape", {}, cardEditor());
+  await pass(10);
+  expect(find("section.ask .chip.accent", /.*/).textContent).toBe("Edited");
+  button("Reset").click();
+  await pass(900);
+  expect(find("section.ask", /.*/).textContent).not.toContain("edited");
+  button("Allow once").click();
+  await pass(300);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: true }]);
+});
+
+test("B33: a level raised while a card is edited sends what was asked for; the window says so and gives back the edit", async () => {
+  await open(one);
+  void startCall("echo", '{"message":"asked"}');
+  await pass(900);
+  button("Edit arguments").click();
+  await pass(10);
+  write(cardEditor(), '{"message":"typed"}');
+  void host.request("conversation.set_level", { id: "c1", level: "full_access" });
+  await pass(900);
+  expect(all("section.ask")).toEqual([]);
+  expect(find("article", "Call of echo on sample").textContent).toContain("You said: {\"message\":\"asked\"}");
+  const lost = find("section.lost", /.*/);
+  expect(lost.textContent).toContain("Your edit of echo on sample was not sent.");
+  expect(lost.textContent).toContain("The call ran as it was asked for, allowed by the level Full access.");
+  expect(lost.textContent).toContain('{"message":"typed"}');
+  button("Use it for a new call").click();
+  await pass(400);
+  expect(all("section.lost")).toEqual([]);
+  expect((find("textarea", "Arguments as JSON") as HTMLTextAreaElement).value).toBe('{"message":"typed"}');
+});
+
+test("B35: an answer that came too late keeps what was typed, over a reload too", async () => {
+  await open(one);
+  void startCall("echo", '{"message":"asked"}');
+  await pass(900);
+  button("Edit arguments").click();
+  await pass(10);
+  write(cardEditor(), '{"message":"typed"}');
+  await pass(900);
+  // Another window answers first.
+  void host.request("card.answer", { card: "card-2", allow: false });
+  button("Allow once").click();
+  await pass(900);
+  expect(find("section.lost", /.*/).textContent).toContain("Denied");
+  await unmount(component!);
+  component = undefined;
+  const { host: same } = { host };
+  const target = document.createElement("div");
+  document.body.replaceChildren(target);
+  component = mount(App, { target, props: { host: same } });
+  await pass(400);
+  expect(find("section.lost", /.*/).textContent).toContain('{"message":"typed"}');
+  button("Discard what you had written").click();
+  await pass(300);
+  button("Confirm: Discard what you had written").click();
+  await pass(300);
+  expect(all("section.lost")).toEqual([]);
+  expect(sessionStorage.length).toBe(0);
+});
+
+test("what was sent to a tool can be picked again, each once, the newest first", async () => {
+  await open({ ...one, conversations: [{ id: "c1", title: "First", level: "full_access" }] });
+  await pass(200);
+  button(/^echo/).click();
+  await pass(400);
+  expect((button("Recent arguments: none were sent yet") as HTMLButtonElement).disabled).toBe(true);
+  for (const message of ["a", "b", "a"]) {
+    void startCall("echo", `{"message":"${message}"}`);
+    await pass(600);
+  }
+  button("Recent arguments").click();
+  const items = all('[role="menu"][aria-label="Recent arguments"] [role="menuitem"]');
+  expect(items.map((i) => i.querySelector(".label")!.firstChild!.textContent)).toEqual(['{"message":"a"}', '{"message":"b"}']);
+  items[1]!.click();
+  await pass(10);
+  expect((find("textarea", "Arguments as JSON") as HTMLTextAreaElement).value).toBe('{"message":"b"}');
 });
