@@ -486,6 +486,29 @@ test("B34, B35: arguments are edited on the card; what was written is what is se
   expect(all("section.lost, section.ask")).toEqual([]);
 });
 
+test("ui.md, rule 5: a card that shows again with its editor open takes no focus; a deleted conversation's edits are gone", async () => {
+  await open({ ...one, conversations: [{ id: "c1", title: "First" }, { id: "c2", title: "Second" }] });
+  void startCall("echo", '{"message":"asked"}');
+  await pass(900);
+  button("Edit arguments").click();
+  await pass(10);
+  write(cardEditor(), '{"message":"typed"}');
+  await pass(400);
+  button(/^Second/).click();
+  await pass(400);
+  expect(all("section.ask")).toEqual([]);
+  const first = button(/^First/);
+  first.focus();
+  first.click();
+  await pass(400);
+  expect(cardEditor().value).toBe('{"message":"typed"}');
+  expect(document.activeElement).not.toBe(cardEditor());
+  expect(sessionStorage.length).toBe(1);
+  void host.request("conversation.delete", { id: "c1" });
+  await pass(600);
+  expect(sessionStorage.length).toBe(0);
+});
+
 test("B35: what cannot be sent is not sent, what does not fit may be; leaving the editor keeps both", async () => {
   await open(one);
   void startCall("echo", '{"message":"asked"}');

@@ -84,6 +84,11 @@ export class Edits {
     else this.drop(card);
   }
 
+  /** What belongs to conversations that are gone goes with them. */
+  keepOnly(conversations: ReadonlySet<string>): void {
+    for (const edit of this.all.values()) if (!conversations.has(edit.conversation)) this.drop(edit.card);
+  }
+
   drop(card: string): void {
     const next = new Map(this.all);
     if (!next.delete(card)) return;
