@@ -3,7 +3,7 @@
 use mework_engine::approval::Why;
 use mework_engine::approval::queue::sha256;
 use mework_engine::error::ErrorCode;
-use mework_engine::wire::{ApprovalRecord, CallOutcome, CallState, EntryBody, Event};
+use mework_engine::wire::{ApprovalRecord, CallState, EntryBody, Event};
 use mework_tests::calling::{Calling, text};
 use mework_tests::engine::{Window, id};
 use serde_json::json;

@@ -366,7 +366,8 @@ struct Terminal {
 impl Asker for Terminal {
     fn ask(&self, card: Card) -> BoxFuture<'_, Answer> {
         self.seen.lock().unwrap().push(format!("card {} {}", card.tool, card.arguments));
-        let answer = Answer { allow: self.allow, by: "a person on the command line".into(), reason: Some("no".into()) };
+        let answer =
+            Answer { allow: self.allow, by: "a person on the command line".into(), arguments: None, reason: Some("no".into()) };
         Box::pin(std::future::ready(answer))
     }
     fn state(&self, state: &CallState) {

@@ -177,7 +177,7 @@ fn b34_the_card_at_a_terminal_shows_all_and_takes_only_a_yes() {
     typist.sees("  title      Echo (the server's words)\r\n");
     typist.sees("  says       Gives back the message it was sent.");
     typist.sees("  arguments, as they would be sent:\r\n    {\r\n      \"message\": \"a⟨U+202E⟩b\"\r\n    }\r\n");
-    typist.sees("Allow this call once? [y/N] ");
+    typist.sees("Allow this call once? [y/N, e edits it] ");
     typist.types("y");
     let ran = typist.ends();
     assert_eq!((ran.code, ran.out.as_str()), (0, "a⟨U+202E⟩b\n"));
@@ -185,7 +185,7 @@ fn b34_the_card_at_a_terminal_shows_all_and_takes_only_a_yes() {
 
     for no in ["", " ", "n", "sure"] {
         let mut typist = Typist::start(&home, &args);
-        typist.sees("Allow this call once? [y/N] ");
+        typist.sees("Allow this call once? [y/N, e edits it] ");
         typist.types(no);
         let ran = typist.ends();
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{no:?}");
@@ -193,12 +193,36 @@ fn b34_the_card_at_a_terminal_shows_all_and_takes_only_a_yes() {
     }
 }
 
+/// B35: what is edited is shown again, and that is what is sent.
+#[test]
+fn b35_arguments_are_edited_at_the_terminal() {
+    let home = agreed("call-edit");
+    let mut typist = Typist::start(&home, &["mcp", "call", "sample", "echo", "message=asked"]);
+    typist.sees("Allow this call once? [y/N, e edits it] ");
+    for (typed, answer) in [("[1]", "The arguments must be a JSON object"), ("{", "not valid JSON"), ("", "Nothing was changed.")]
+    {
+        typist.types("e");
+        typist.sees("  its arguments, as JSON in one line: ");
+        typist.types(typed);
+        typist.sees(answer);
+        typist.sees("Allow this call once? [y/N, e edits it] ");
+    }
+    typist.types("e");
+    typist.sees("  its arguments, as JSON in one line: ");
+    typist.types("{\"message\": \"edited\"}");
+    typist.sees("  arguments, as they would be sent:\r\n    {\"message\": \"edited\"}\r\n");
+    typist.sees("Allow this call once? [y/N, e edits it] ");
+    typist.types("y");
+    let ran = typist.ends();
+    assert_eq!((ran.code, ran.out.as_str()), (0, "edited\n"));
+}
+
 #[test]
 fn b36_a_tool_that_always_asks_asks_with_yes_too() {
     let home = agreed("call-always");
     let mut typist = Typist::start(&home, &["mcp", "call", "sample", "always_asks", "action=tidy up", "--yes"]);
     typist.sees("  asks       always: its server marks it as needing a person every time\r\n");
-    typist.sees("Allow this call once? [y/N] ");
+    typist.sees("Allow this call once? [y/N, e edits it] ");
     typist.types("y");
     let ran = typist.ends();
     assert_eq!((ran.code, ran.out.as_str()), (0, "A person allowed this call. Pretended to do: tidy up.\n"));
@@ -209,7 +233,7 @@ fn b26_a_result_over_the_limit_is_refused_with_its_size() {
     let home = agreed("call-big");
     let mut typist = Typist::start(&home, &["mcp", "call", "sample", "big_result", "bytes=70000"]);
     typist.sees("  asks       always: the file lists it under disabledAutoApproveTools\r\n");
-    typist.sees("Allow this call once? [y/N] ");
+    typist.sees("Allow this call once? [y/N, e edits it] ");
     typist.types("yes");
     let ran = typist.ends();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
@@ -222,7 +246,7 @@ fn b34_typing_ahead_allows_nothing() {
     let home = agreed("call-ahead");
     let mut typist = Typist::start(&home, &["mcp", "call", "sample", "add", "a=1", "b=1"]);
     typist.types("y");
-    typist.sees("Allow this call once? [y/N] ");
+    typist.sees("Allow this call once? [y/N, e edits it] ");
     typist.types("n");
     let ran = typist.ends();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
@@ -238,7 +262,7 @@ fn a_call_without_consent_asks_for_the_start_first() {
     let mut typist = Typist::both(&home, &["mcp", "call", "sample", "add", "a=1", "b=1"]);
     typist.sees("Start sample? [y/N] ");
     typist.types("y");
-    typist.sees("Allow this call once? [y/N] ");
+    typist.sees("Allow this call once? [y/N, e edits it] ");
     typist.types("y");
     typist.sees("2\r\n");
     assert_eq!(typist.ends().code, 0);

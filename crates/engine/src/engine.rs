@@ -47,6 +47,8 @@ pub struct Answer {
     pub allow: bool,
     /// Kept in the record: "a person on the command line", "--yes".
     pub by: String,
+    /// With a yes: what the person made of the arguments, as JSON text.
+    pub arguments: Option<String>,
     /// Why not; reaches whoever asked for the call.
     pub reason: Option<String>,
 }

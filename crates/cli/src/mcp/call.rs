@@ -8,6 +8,7 @@ use mework_engine::approval::Why;
 use mework_engine::config::ServerEntry;
 use mework_engine::engine::{Answer, Asker, CallArguments, CallOnce};
 use mework_engine::text::{display, display_line};
+use mework_engine::tools::arguments::parse;
 use mework_engine::wire::{Block, CallEntry, CallOutcome, CallState, Card, Progress};
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ impl Asker for Terminal {
                 Why::EntryRequires => Some("the file lists it under disabledAutoApproveTools"),
             };
             if self.yes && always.is_none() {
-                return Answer { allow: true, by: "--yes".into(), reason: None };
+                return Answer { allow: true, by: "--yes".into(), arguments: None, reason: None };
             }
             let by = mework_engine::approval::by_terminal();
             if !terminal::is_present() {
@@ -93,11 +94,10 @@ impl Asker for Terminal {
                     Some(why) => format!("There is no terminal to ask at, and --yes does not answer for this tool: {why}."),
                     None => "There is no terminal to ask at. Pass --yes to allow the call beforehand.".into(),
                 };
-                return Answer { allow: false, by, reason: Some(reason) };
+                return Answer { allow: false, by, arguments: None, reason: Some(reason) };
             }
-            say(&shown(&card, always, Style::stderr()));
-            let allow = terminal::confirm("Allow this call once?").await;
-            Answer { allow, by, reason: None }
+            let (allow, arguments) = decided(card, always).await;
+            Answer { allow, by, arguments, reason: None }
         })
     }
 
@@ -115,6 +115,31 @@ impl Asker for Terminal {
         if *shown != line {
             note(&display_line(&line));
             *shown = line;
+        }
+    }
+}
+
+/// Asks until there is a yes or a no. Arguments that were edited are shown again before anything is allowed.
+async fn decided(mut card: Card, always: Option<&str>) -> (bool, Option<String>) {
+    let mut edited = None;
+    say(&shown(&card, always, Style::stderr()));
+    loop {
+        let answer = terminal::ask("Allow this call once? [y/N, e edits it] ".into()).await.unwrap_or_default();
+        match answer.to_ascii_lowercase().as_str() {
+            "y" | "yes" => return (true, edited),
+            "e" | "edit" => {
+                let line = terminal::ask("  its arguments, as JSON in one line: ".into()).await.unwrap_or_default();
+                match parse(&line) {
+                    Ok(_) if line.is_empty() => note("Nothing was changed."),
+                    Ok(arguments) => {
+                        card.arguments = arguments.text().to_owned();
+                        edited = Some(card.arguments.clone());
+                        say(&shown(&card, always, Style::stderr()));
+                    }
+                    Err(problem) => note(&format!("{} Nothing was changed.", display(&problem.message))),
+                }
+            }
+            _ => return (false, None),
         }
     }
 }

@@ -425,8 +425,11 @@ impl House for CommandLine<'_> {
     fn ask<'a>(&'a self, card: queue::Card, shown: BoxFuture<'a, ()>) -> BoxFuture<'a, Result<queue::Answer>> {
         Box::pin(async move {
             shown.await;
-            let Answer { allow, by, reason } = self.asker.ask(shown_card(card, None)).await;
-            Ok(if allow { queue::Answer::Allow { by, edited: None } } else { queue::Answer::Deny { reason } })
+            let Answer { allow, by, arguments, reason } = self.asker.ask(shown_card(card, None)).await;
+            if !allow {
+                return Ok(queue::Answer::Deny { reason });
+            }
+            Ok(queue::Answer::Allow { by, edited: arguments.as_deref().map(read).transpose()? })
         })
     }
     fn call<'a>(

@@ -4,8 +4,8 @@ import { difference } from "./diff";
 const rows = (before: string, after: string) => difference(before, after).rows.map((r) => ("skipped" in r ? `… ${r.skipped}` : `${r.changed ? "!" : " "}${r.old ?? "∅"}|${r.new ?? "∅"}`));
 
 test("only content counts, and every token keeps its characters", () => {
-  expect(difference('{"a":1}', '{"a":1}')).toEqual({ kind: "same", rows: [] });
-  expect(difference('{"a":1}', '{ "a" : 1 }')).toEqual({ kind: "layout", rows: [] });
+  expect(difference('{"a":1}', '{"a":1}')).toEqual({ kind: "same", rows: [], whole: false });
+  expect(difference('{"a":1}', '{ "a" : 1 }')).toEqual({ kind: "layout", rows: [], whole: false });
   expect(rows('{"a":1.0,"b":2}', '{"a": 1.00, "b": 2}')).toEqual([' {|{', '!  "a": 1.0,|  "a": 1.00,', '   "b": 2|  "b": 2', " }|}"]);
 });
 
@@ -21,6 +21,12 @@ test("what was added, removed and changed stands beside what was there; the rest
     " }|}",
   ]);
   expect(rows('{"a":1,"b":2}', "{}")).toEqual(["!{|{}", '!  "a": 1,|∅', '!  "b": 2|∅', "!}|∅"]);
+});
+
+test("it is known whether all of both is shown", () => {
+  expect(difference('{"a":1}', '{"a":2}').whole).toBe(true);
+  expect(difference("[1,2,3,4,5,6,7]", "[1,2,3,4,5,6,8]").whole).toBe(false);
+  expect(difference('{"a":1}', `{"a":"${"x".repeat(2000)}"}`).whole).toBe(false);
 });
 
 test("text that is not JSON is compared as it stands", () => {

@@ -5,8 +5,8 @@ import { diffArrays } from "diff";
 import { parse, pretty } from "./json";
 
 export type DiffRow = { old?: string; new?: string; changed: boolean } | { skipped: number };
-/** `layout`: the same content, written with other white space. */
-export type Difference = { kind: "same" | "layout" | "content"; rows: DiffRow[] };
+/** `layout`: the same content, written with other white space. `whole`: the rows hold all of both. */
+export type Difference = { kind: "same" | "layout" | "content"; rows: DiffRow[]; whole: boolean };
 
 /** Unchanged lines that are shown around changed ones. */
 const context = 2;
@@ -23,13 +23,13 @@ function laidOut(text: string): string[] {
 }
 
 export function difference(before: string, after: string): Difference {
-  if (before === after) return { kind: "same", rows: [] };
+  if (before === after) return { kind: "same", rows: [], whole: false };
   const [old, now] = [laidOut(before), laidOut(after)];
   const changes = diffArrays(old, now, { maxEditLength: maxEdits }) ?? [
     { value: old, removed: true, added: false },
     { value: now, removed: false, added: true },
   ];
-  if (changes.every((c) => !c.added && !c.removed)) return { kind: "layout", rows: [] };
+  if (changes.every((c) => !c.added && !c.removed)) return { kind: "layout", rows: [], whole: false };
   const rows: DiffRow[] = [];
   for (let at = 0; at < changes.length; at++) {
     const one = changes[at]!;
@@ -42,7 +42,9 @@ export function difference(before: string, after: string): Difference {
       for (let i = 0; i < Math.max(gone.length, fresh.length); i++) rows.push({ ...cut(gone[i], fresh[i]), changed: true });
     } else rows.push(...unchanged(one.value, at === 0, at === changes.length - 1));
   }
-  return { kind: "content", rows: rows.length > maxRows ? [...rows.slice(0, maxRows), { skipped: rows.length - maxRows }] : rows };
+  const shown = rows.length > maxRows ? [...rows.slice(0, maxRows), { skipped: rows.length - maxRows }] : rows;
+  const whole = shown.every((row) => !("skipped" in row)) && [...old, ...now].every((line) => line.length <= maxLine);
+  return { kind: "content", rows: shown, whole };
 }
 
 /** Only what is near a change; the rest is counted. */
