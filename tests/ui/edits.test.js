@@ -75,7 +75,7 @@ test("B34, B35: by keyboard alone: edited, left, come back to, allowed; both are
 test("B35: what is no JSON object cannot be allowed; what does not fit the schema can, in other words", async () => {
   await waiting(async (tab) => {
     await edit(tab, "echo", '{ "message": ');
-    await tab.getByText("A value is expected here.").waitFor();
+    await tab.getByText("The text ends too early").waitFor();
     const allowed = tab.locator("section.ask footer button.primary");
     await tab.waitForFunction(() => document.querySelector("section.ask footer button.primary").getAttribute("aria-disabled") === "true");
     await editor(tab).fill('{ "message": 5 }');
@@ -115,7 +115,7 @@ test("B33: a level raised while a card is edited runs what was asked for, and th
     await tab.reload();
     await lost(tab).getByText('"typed"').waitFor();
     await button(tab, "Discard what you had written").click();
-    await button(tab, "Confirm: Discard what you had written").press("Enter", { delay: 300 });
+    await button(tab, "Confirm: Discard what you had written").press("Space", { delay: 300 });
     await lost(tab).waitFor({ state: "detached" });
   });
 });
@@ -133,6 +133,7 @@ test("what was sent is picked again into the editor, and undo brings back what w
     assert.equal(await composer(tab).inputValue(), '{ "message": "half a thou');
     // In another conversation too.
     await tab.getByRole("button", { name: "New conversation", exact: true }).first().click();
+    await tab.getByText("Which servers should this conversation use?").waitFor();
     await declareAndTick(tab, ["everything"]);
     await chooseTool(tab, "echo", "echo");
     await button(tab, "Recent arguments").waitFor();
