@@ -13,9 +13,14 @@ async fn choose_tool(window: &Window, opener: &str, query: &str, tool: &str) {
     window.press(opener).await;
     window.write("combobox", "Search tools", query).await;
     window.click("option", &format!("{tool}*")).await;
-    // Its own arguments stand there by then, and stay.
-    window.find("button", "Put the tool away").await;
-    window.until("the schema to be there", "return document.querySelector('.schema') !== null").await;
+    // Once the schema is there, nothing else is put in.
+    let there = "return document.querySelector('button[aria-label=\"Start again from the schema\"]:enabled') !== null";
+    window.until("the schema to be there", there).await;
+}
+
+async fn write_arguments(window: &Window, arguments: &str) {
+    window.press("JSON").await;
+    window.write("textbox", "Arguments as JSON", arguments).await;
 }
 
 /// The entries of the only conversation.
@@ -63,7 +68,7 @@ async fn two_servers_one_changed_and_reviewed_a_call_edited_and_both_in_the_reco
     window.press("Back to the conversation").await;
     choose_tool(&window, "Choose a tool to call*", "echo", "echo").await;
     let asked = json!({ "message": "as it was asked for" }).to_string();
-    window.write("textbox", "Arguments as JSON", &asked).await;
+    write_arguments(&window, &asked).await;
     window.press("Call*").await;
     window.sees("web wants to run echo").await;
     window.press("Edit arguments").await;
@@ -77,7 +82,7 @@ async fn two_servers_one_changed_and_reviewed_a_call_edited_and_both_in_the_reco
 
     // The server that was reviewed runs as it stands now.
     choose_tool(&window, "Tool:*", "current", "get_current_time").await;
-    window.write("textbox", "Arguments as JSON", &json!({ "timezone": "Asia/Kolkata" }).to_string()).await;
+    write_arguments(&window, &json!({ "timezone": "Asia/Kolkata" }).to_string()).await;
     window.press("Call*").await;
     window.sees("time wants to run get_current_time").await;
     window.press("Allow once").await;

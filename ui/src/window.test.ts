@@ -573,6 +573,8 @@ test("B33: a level raised while a card is edited sends what was asked for; the w
   expect(lost.textContent).toContain('{"message":"typed"}');
   button("Use it for a new call").click();
   await pass(400);
+  button("JSON").click();
+  await pass(50);
   expect(all("section.lost")).toEqual([]);
   expect((find("textarea", "Arguments as JSON") as HTMLTextAreaElement).value).toBe('{"message":"typed"}');
 });
@@ -621,5 +623,7 @@ test("what was sent to a tool can be picked again, each once, the newest first",
   expect(items.map((i) => i.querySelector(".label")!.firstChild!.textContent)).toEqual(['{"message":"a"}', '{"message":"b"}']);
   items[1]!.click();
   await pass(10);
+  button("JSON").click();
+  await pass(50);
   expect((find("textarea", "Arguments as JSON") as HTMLTextAreaElement).value).toBe('{"message":"b"}');
 });
