@@ -159,6 +159,10 @@ test("cards that wait can be read and answered in every window: the composer mak
       await folded.click();
       await editor.waitFor();
       assert.deepEqual(await pressable(0), ["Deny", "Allow once"], `open, ${width} by ${height}`);
+      await button(tab, "Form").click();
+      await tab.getByRole("textbox", { name: "message" }).waitFor();
+      assert.deepEqual(await pressable(0), ["Deny", "Allow once"], `the form, ${width} by ${height}`);
+      await asJson(tab);
       assert.equal(await button(tab, "Call Ctrl").or(tab.locator(".composer .foot .primary")).evaluate((b) => b.getBoundingClientRect().bottom <= innerHeight), true, `${width} by ${height}`);
       await tab.keyboard.press("Control+j");
       await folded.waitFor();
