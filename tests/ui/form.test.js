@@ -135,6 +135,7 @@ test("row 33: hostile schemas draw what can be drawn, fetch nothing, run nothing
     const field = (name) => tab.locator(".form").locator("textarea, input").and(tab.getByLabel(name, { exact: true }));
     await chooseTool(tab, "hostile", "hostile");
     for (const name of ["elsewhere", "file", "gone", "loop", "contrary", "multiplies", "long number"]) await tab.getByLabel(name, { exact: true }).waitFor();
+    await tab.getByText("Not checked here:").waitFor();
     await tab.getByText("Its schema is in another document, which is not fetched.").first().waitFor();
     await field("__proto__").fill("a member");
     await field("redos").fill(`${"a".repeat(200)}!`);

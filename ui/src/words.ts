@@ -254,6 +254,7 @@ export const words = {
     goOn: "Go on with the arguments",
     line: (n: number) => `Line ${n}`,
     fits: "The arguments fit the schema",
+    unchecked: "Not checked here:",
     call: "Call",
     callAnyway: "Call anyway",
     notTicked: "Its server is not ticked in this conversation.",

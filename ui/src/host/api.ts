@@ -227,7 +227,11 @@ export type PasteParse = { conversation: string, level: string, text: string, };
 
 export type PathReply = { path?: string, };
 
-export type ProblemsReply = { problems: Array<ArgumentProblem>, };
+export type ProblemsReply = { problems: Array<ArgumentProblem>, 
+/**
+ * Why the arguments were not held against the schema, where they were not.
+ */
+unchecked?: string, };
 
 export type Progress = { progress?: number, total?: number, message?: string, };
 

@@ -421,17 +421,19 @@ impl Engine {
         };
         let arguments = match arguments::parse(&p.arguments) {
             Ok(arguments) => arguments,
-            Err(found) => return Ok(ProblemsReply { problems: vec![problem(found)] }),
+            Err(found) => return Ok(ProblemsReply { problems: vec![problem(found)], unchecked: None }),
         };
         let (id, tool) = self.tool(&p.conversation, &p.server, &p.tool).await?;
         let schema = self.offered_schema(&p.conversation, &id, tool.input_schema).await?;
         let checked = tokio::task::spawn_blocking(move || check(&schema, &arguments)).await;
-        let problems = match checked {
-            Ok(Check::Checked(problems)) => problems.into_iter().map(problem).collect(),
-            // The server checks its arguments itself.
-            Ok(Check::Skipped(_)) | Err(_) => vec![],
-        };
-        Ok(ProblemsReply { problems })
+        // The server checks its arguments itself; that it was not done here is said all the same.
+        Ok(match checked {
+            Ok(Check::Checked(problems)) => {
+                ProblemsReply { problems: problems.into_iter().map(problem).collect(), unchecked: None }
+            }
+            Ok(Check::Skipped(why)) => ProblemsReply { problems: vec![], unchecked: Some(why) },
+            Err(_) => ProblemsReply { problems: vec![], unchecked: Some("the check failed".into()) },
+        })
     }
 
     /// The schema as it is offered: with the `workspace` parameter where the server has instances to choose from (B28).

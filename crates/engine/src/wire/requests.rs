@@ -73,7 +73,11 @@ wire! {
     pub struct PathReply { #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] path: Option<String> }
     pub struct ToolsReply { tools: Vec<ToolRef> }
     pub struct LogReply { lines: Vec<LogLine> }
-    pub struct ProblemsReply { problems: Vec<ArgumentProblem> }
+    pub struct ProblemsReply {
+        problems: Vec<ArgumentProblem>,
+        /// Why the arguments were not held against the schema, where they were not.
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] unchecked: Option<String>,
+    }
     pub struct RecentReply { recent: Vec<RecentArguments> }
     pub struct ProposalsReply {
         proposals: Vec<Proposal>,

@@ -217,6 +217,24 @@ test("a variant is guessed from the value; another keeps what fits", async () =>
   expect(state.text).toBe('{"v": ""}');
   await keys("z");
   expect(JSON.parse(state.text)).toEqual({ v: { kind: "invoice", holder: "A", own: 1, number: 7 } });
+  // The value that came back is drawn as what it is.
+  expect(field("v").value).toBe("1");
+  expect(field("number").value).toBe("7");
+});
+
+test("a number among variants can be typed, though its first key is none yet", async () => {
+  await show({ schema: { type: "object", properties: { v: { type: ["string", "number"] } } }, text: "{}" });
+  await choose("v", "number");
+  const input = () => document.querySelector<HTMLInputElement>("input[inputmode=decimal]");
+  for (const [typed, written] of [["-", '"-"'], ["-2", "-2"]] as const) {
+    const one = input();
+    if (!one) throw new Error("no field for a number");
+    one.focus();
+    one.value = typed;
+    one.dispatchEvent(new Event("input", { bubbles: true }));
+    await settle();
+    expect(state.text).toBe(`{\n  "v": ${written}\n}`);
+  }
 });
 
 test("one undo for the form and the JSON", async () => {
