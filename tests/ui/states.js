@@ -146,7 +146,7 @@ export const states = {
       await declareAndTick(tab, ["everything"]);
       await chooseTool(tab, "get-sum", "get-sum");
       await (await asJson(tab)).fill('{\n  "a": "two",\n  "b": 40\n}');
-      await tab.getByText("Line 2").first().waitFor();
+      await tab.getByText("is not of type").first().waitFor();
     },
   },
 
