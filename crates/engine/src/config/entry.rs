@@ -22,6 +22,8 @@ use crate::machine::environment;
 
 /// More failed checks than this are counted, not listed.
 const REASONS: usize = 50;
+/// More variables that are not set than this are counted, not named.
+const UNSET_NAMES: usize = 20;
 /// A longer summary is cut.
 const SUMMARY_CHARS: usize = 500;
 
@@ -242,8 +244,12 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
         .map(|(name, _)| name)
         .collect();
     if !unset.is_empty() {
-        let names: Vec<String> = unset.into_iter().map(quoted).collect();
-        let (verb, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let (verb, them) = if unset.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let more = unset.len().saturating_sub(UNSET_NAMES);
+        let mut names: Vec<String> = unset.into_iter().take(UNSET_NAMES).map(quoted).collect();
+        if more > 0 {
+            names.push(format!("… and {more} more"));
+        }
         f.reason(format!(
             "{} {verb} not set in Mework's environment. Set {them} and restart Mework, or give a default: ${{NAME:-default}}.",
             names.join(", "),

@@ -47,10 +47,25 @@ pub fn check_url(text: &str) -> Result<Url, UrlProblem> {
 pub fn shown_url(text: &str) -> String {
     let end = text.find(['?', '#']).unwrap_or(text.len());
     let text = &text[..end];
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
-    let authority_end = rest.find(['/', '\\']).unwrap_or(rest.len());
-    let host = rest[..authority_end].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}", &rest[host..])
+    let Some((scheme, rest)) = text.split_once(':') else { return text.to_string() };
+    // After these two a host begins, however many slashes stand before it, and whichever way they lean.
+    let web = scheme.trim().eq_ignore_ascii_case("https") || scheme.trim().eq_ignore_ascii_case("http");
+    if !web && !rest.starts_with("//") {
+        return text.to_string();
+    }
+    let host = rest.trim_start_matches(['/', '\\']);
+    let slashes = &rest[..rest.len() - host.len()];
+    let authority_end = host.find(['/', '\\']).unwrap_or(host.len());
+    let user_end = host[..authority_end].rfind('@').map_or(0, |at| at + 1);
+    let shown = format!("{scheme}:{slashes}{}", &host[user_end..]);
+    // A line break or tab among the slashes means nothing to a parser.
+    match Url::parse(&shown) {
+        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
+            let _ = (url.set_username(""), url.set_password(None));
+            url.into()
+        }
+        _ => shown,
+    }
 }
 
 /// An address's origin, as a review shows it; as written, without secrets, when variables hide it.
@@ -161,9 +176,16 @@ mod tests {
             ("https://example.com/mcp?key=s3cret#x", "https://example.com/mcp"),
             ("https://me:s3cret@example.com/a@b", "https://example.com/a@b"),
             ("https://me:s3c@ret@example.com", "https://example.com"),
+            // What a parser takes for an address.
+            ("https:/me:s3cret@example.com/a", "https:/example.com/a"),
+            ("HTTPS:\\\\me:s3cret@example.com\\a", "HTTPS:\\\\example.com\\a"),
+            ("https:me:s3cret@example.com", "https:example.com"),
+            ("https:///me:s3cret@${HOST}/a", "https:///${HOST}/a"),
+            ("https:/\t/me:s3cret@example.com/a", "https://example.com/a"),
             ("https://${HOST}/x?k=${K}", "https://${HOST}/x"),
             ("${BASE}/mcp?k=1", "${BASE}/mcp"),
             ("no address", "no address"),
+            ("mailto:me@example.com", "mailto:me@example.com"),
         ];
         for (text, expected) in table {
             assert_eq!(shown_url(text), expected, "{text}");

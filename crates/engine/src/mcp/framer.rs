@@ -82,6 +82,7 @@ impl Noise {
         if kept.bytes > limits::STDOUT_NOISE_BYTES { Err(Ended::TooMuchNoise) } else { Ok(()) }
     }
 
+    /// White space counts, but there is nothing to show of it.
     fn blank(&self, bytes: usize) -> Result<(), Ended> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bytes += bytes;
@@ -101,6 +102,8 @@ pub struct Framer<R> {
     line: Vec<u8>,
     /// Bytes of the current line, those that were not kept included.
     length: usize,
+    /// Bytes of white space that it began with and that were not kept.
+    blank: usize,
     /// `line` was handed out; the next read starts a new one.
     taken: bool,
     flood: Gauge,
@@ -113,14 +116,20 @@ enum Kind {
     Noise,
 }
 
-fn kind(line: &[u8]) -> Kind {
+/// What a line is whose first `blank` bytes were white space and are gone.
+fn kind(line: &[u8], blank: usize) -> Kind {
     // The mark may still be arriving.
-    let line = if BOM.starts_with(line) { &[] } else { line.strip_prefix(BOM).unwrap_or(line) };
+    let line = if blank == 0 && BOM.starts_with(line) { &[] } else { content(line, blank) };
     match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => Kind::Blank,
         Some(b'{') => Kind::Message,
         Some(_) => Kind::Noise,
     }
+}
+
+/// Without a byte-order mark, which may stand only where the line begins.
+fn content(line: &[u8], blank: usize) -> &[u8] {
+    line.strip_prefix(BOM).filter(|_| blank == 0).unwrap_or(line)
 }
 
 impl<R: AsyncRead + Unpin> Framer<R> {
@@ -129,6 +138,7 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             read: BufReader::with_capacity(16 * 1024, read),
             line: Vec::new(),
             length: 0,
+            blank: 0,
             taken: false,
             flood: Gauge::new(Instant::now()),
         }
@@ -140,7 +150,7 @@ impl<R: AsyncRead + Unpin> Framer<R> {
         loop {
             if self.taken {
                 self.taken = false;
-                self.length = 0;
+                (self.length, self.blank) = (0, 0);
                 self.line.clear();
                 // A large message must not keep its memory for ever.
                 self.line.shrink_to(64 * 1024);
@@ -154,23 +164,23 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             let part = newline.map_or(available, |at| &available[..at]);
             let used = newline.map_or(available.len(), |at| at + 1);
             self.length += part.len();
-            let keep = match kind(&self.line) {
+            let keep = match kind(&self.line, self.blank) {
                 Kind::Noise => limits::LOG_LINE_BYTES.saturating_sub(self.line.len()).min(part.len()),
                 Kind::Blank | Kind::Message => part.len(),
             };
             self.line.extend_from_slice(&part[..keep]);
             self.read.consume(used);
 
-            let kind = kind(&self.line);
-            if kind == Kind::Blank && !BOM.starts_with(&self.line) {
+            let kind = kind(&self.line, self.blank);
+            if kind == Kind::Blank && (self.blank > 0 || !BOM.starts_with(&self.line)) {
                 // White space before a message means nothing, however much of it comes.
+                self.blank += self.line.len();
                 self.line.clear();
             }
             match kind {
                 Kind::Message if self.length > limits::STDIO_MESSAGE_BYTES => return Err(Ended::TooLong),
                 Kind::Noise | Kind::Blank if self.length > limits::STDOUT_NOISE_BYTES => {
-                    self.line.truncate(limits::LOG_LINE_BYTES);
-                    noise.line(&self.line, self.length)?;
+                    self.noise(noise)?;
                     return Err(Ended::TooMuchNoise);
                 }
                 _ => {}
@@ -181,17 +191,18 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             self.taken = true;
             self.flood.count(Instant::now())?;
             match kind {
-                Kind::Message => {
-                    let line = self.line.strip_prefix(BOM).unwrap_or(&self.line);
-                    return Ok(line.trim_ascii());
-                }
-                Kind::Noise => {
-                    self.line.truncate(limits::LOG_LINE_BYTES);
-                    noise.line(&self.line, self.length)?;
-                }
+                Kind::Message => return Ok(content(&self.line, self.blank).trim_ascii()),
+                Kind::Noise => self.noise(noise)?,
                 Kind::Blank => noise.blank(self.length + 1)?,
             }
         }
+    }
+
+    fn noise(&self, noise: &Noise) -> Result<(), Ended> {
+        let words = content(&self.line, self.blank).trim_ascii_start();
+        let before = self.blank + self.line.len() - words.len();
+        noise.blank(before)?;
+        noise.line(&words[..words.len().min(limits::LOG_LINE_BYTES)], self.length - before)
     }
 }
 
@@ -296,6 +307,19 @@ mod tests {
         let noise = noise();
         let _ = framer.next(&noise).await.unwrap();
         assert!(framer.line.capacity() <= 128 * 1024, "{}", framer.line.capacity());
+    }
+
+    /// What stands before a line's words arrives in pieces, or with them.
+    #[tokio::test]
+    async fn white_space_and_marks_mean_the_same_in_pieces() {
+        let noise = noise();
+        let (mut write, read) = tokio::io::duplex(1);
+        tokio::spawn(async move {
+            let _ = write.write_all("   hello\n  \u{feff}{\"a\":1}\n \u{feff}\n\u{feff} {\"b\":2}\n".as_bytes()).await;
+        });
+        let mut framer = Framer::new(read);
+        assert_eq!(framer.next(&noise).await.unwrap(), b"{\"b\":2}");
+        assert_eq!(noise.seen(), (3, vec!["hello".into(), "{\"a\":1}".into(), String::new()]));
     }
 
     #[tokio::test]

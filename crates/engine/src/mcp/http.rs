@@ -10,7 +10,8 @@ mod fault;
 pub(super) mod greet;
 pub(super) mod headers;
 mod session;
-mod sse;
+#[doc(hidden)]
+pub mod sse;
 
 use std::future::Future;
 use std::io;

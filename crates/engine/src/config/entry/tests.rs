@@ -228,6 +228,22 @@ async fn b3_declared_twice() {
     );
 }
 
+/// A hostile file may be large; what is said about it may not.
+#[tokio::test]
+async fn reasons_stay_short() {
+    let long = "k".repeat(300_000);
+    let twice = r#""a": 1, "a": 1,"#.repeat(200);
+    let found = reasons(&format!(r#"{{"command": "x", "{long}": {{{twice} "b": {{"c": 1, "c": 1}}}}, "{long}": 1}}"#)).await;
+    let shown = format!("`{}…` is declared twice. Remove one of the two.", &long[..80]);
+    assert_eq!(found, [shown.as_str(); 3]);
+
+    let many: String = (0..25).map(|n| format!("${{V{n:02}}}")).collect();
+    let found = reasons(&format!(r#"{{"command": "x", "args": ["{many}"]}}"#)).await;
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("`V00`, `V01`, "), "{}", found[0]);
+    assert!(found[0].contains(", `V19`, … and 5 more are not set in Mework's environment."), "{}", found[0]);
+}
+
 #[tokio::test]
 async fn b4_every_failed_check_is_named_and_no_value_shown() {
     let entry = r#"{"command": "", "args": [1], "env": {"TOKEN": 5, "A=B": "s3cret"}, "oauth": {"k": "s3cret"}, "headersHelper": "x",

@@ -7,6 +7,10 @@ use indexmap::IndexMap;
 use serde_json::Number;
 
 use crate::config::json::{Json, quoted};
+use crate::text::cut;
+
+/// More than [`quoted`] shows of a key.
+const SHOWN_BYTES: usize = 512;
 
 /// A key of an entry as it was written.
 #[derive(Debug, Default)]
@@ -128,7 +132,8 @@ impl Findings {
 
 /// `env.NAME` as messages show it.
 pub fn under(key: &str, name: &str) -> String {
-    quoted(&format!("{key}.{name}"))
+    // Only the beginning is shown, and there may be thousands of names under a key that is as long as a file may be.
+    quoted(&format!("{}.{}", cut(key, SHOWN_BYTES), cut(name, SHOWN_BYTES)))
 }
 
 pub fn read(members: &[(String, Json)], f: &mut Findings) -> Written {

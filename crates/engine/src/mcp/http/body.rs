@@ -122,7 +122,7 @@ pub(super) fn version_in(message: &[u8]) -> Option<String> {
 pub(super) async fn first_version(response: &mut Response) -> Result<Option<String>, Ended> {
     let mut reader = Reader::default();
     loop {
-        while let Some(event) = reader.next().map_err(|_| Fault::TooLong)? {
+        while let Some(event) = reader.next_event().map_err(|_| Fault::TooLong)? {
             if let Some(version) = version_in(&event.data) {
                 return Ok(Some(version));
             }

@@ -17,7 +17,7 @@ use super::super::framer::{Ended, Gauge};
 use super::super::log::{ServerLog, Source};
 use super::super::wire::{Incoming, Request, Wire, incoming};
 use super::body::{Batch, REFUSAL_BYTES, Refusal, body, content_type, first_version, limited, origin, text, version_in};
-use super::sse::{Event, Reader};
+use super::sse::{Place, Reader};
 use super::{Fault, Item, headers};
 use crate::limits;
 use crate::machine::http::{Client, Response};
@@ -34,9 +34,6 @@ const NOT_A_MESSAGE_BYTES: usize = 120;
 const SESSION_ID_BYTES: usize = 1024;
 /// Reconnections in a row that brought nothing new, before a stream is given up.
 const FRUITLESS: u32 = 5;
-/// The pause before a reconnection, where the server names none, and its bounds.
-const PAUSE: Duration = Duration::from_secs(1);
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 /// How long the rest of a stream may take after its answer came: read to its end, the socket can be used again.
 const REST: Duration = Duration::from_secs(1);
 
@@ -63,30 +60,6 @@ struct State {
     /// The message that opened the session; none in the era without sessions.
     initialize: Option<Vec<u8>>,
     running: HashMap<RequestId, AbortHandle>,
-}
-
-/// Where a stream stands.
-#[derive(Default)]
-struct Place {
-    last_id: Option<HeaderValue>,
-    pause: Option<Duration>,
-    /// Events since the last (re)connection.
-    news: bool,
-}
-
-impl Place {
-    fn saw(&mut self, event: &Event) {
-        self.news = true;
-        self.pause = event.retry.or(self.pause);
-        if let Some(id) = &event.id {
-            // An empty id takes the last one back.
-            self.last_id = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
-        }
-    }
-    fn pause(&self, fruitless: u32) -> Duration {
-        let pause = self.pause.unwrap_or(PAUSE * 2u32.pow(fruitless.saturating_sub(1).min(8)));
-        pause.clamp(PAUSES.0, PAUSES.1)
-    }
 }
 
 /// What the head of an answer to a request means.
@@ -332,7 +305,7 @@ impl Session {
     async fn events(&self, response: &mut Response, own: Option<&RequestId>, place: &mut Place) -> Result<bool, Ended> {
         let mut reader = Reader::default();
         loop {
-            while let Some(event) = reader.next().map_err(|_| Fault::TooLong)? {
+            while let Some(event) = reader.next_event().map_err(|_| Fault::TooLong)? {
                 place.saw(&event);
                 if !event.is_message() {
                     self.count()?;
@@ -493,7 +466,7 @@ impl Session {
         }
         let mut reader = Reader::default();
         loop {
-            match reader.next() {
+            match reader.next_event() {
                 Ok(Some(event)) => return event.name.as_deref() == Some("endpoint"),
                 Ok(None) if matches!(response.read(&mut reader.buffer).await, Ok(true)) => {}
                 Ok(None) | Err(_) => return false,

@@ -3,14 +3,19 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
+
 use crate::limits;
 
 /// Ids and names of events longer than this are not kept.
 const WORD_BYTES: usize = 4 * 1024;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
+/// The pause before a reconnection, where the server names none, and its bounds.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub struct Event {
     pub id: Option<String>,
     pub name: Option<String>,
     pub data: Vec<u8>,
@@ -27,12 +32,14 @@ impl Event {
 
 /// One event is longer than [`limits::HTTP_MESSAGE_BYTES`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub struct TooLong;
 
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    /// What came and was not read yet.
+pub struct Reader {
+    /// What came; what was read of it is taken out now and then.
     pub buffer: Vec<u8>,
+    /// How much of it was read.
+    read: usize,
     /// How much of it was searched for a line's end.
     searched: usize,
     begun: bool,
@@ -45,40 +52,38 @@ pub(super) struct Reader {
 
 impl Reader {
     /// The next whole event, or none until more was put into `buffer`.
-    pub fn next(&mut self) -> Result<Option<Event>, TooLong> {
-        let mut at = 0;
-        let found = loop {
-            if self.after_cr && at < self.buffer.len() {
+    pub fn next_event(&mut self) -> Result<Option<Event>, TooLong> {
+        loop {
+            if self.after_cr && self.read < self.buffer.len() {
                 self.after_cr = false;
-                if self.buffer[at] == b'\n' {
-                    at += 1;
-                }
+                self.read += usize::from(self.buffer[self.read] == b'\n');
             }
-            let from = at.max(self.searched);
+            let from = self.read.max(self.searched);
             let Some(end) = self.buffer[from..].iter().position(|byte| matches!(byte, b'\r' | b'\n')).map(|n| n + from) else {
-                break None;
+                break;
             };
-            let line = at..end;
+            let line = self.read..end;
             self.after_cr = self.buffer[end] == b'\r';
-            at = end + 1;
-            self.searched = at;
+            self.read = end + 1;
             if let Some(event) = self.line(line) {
-                break Some(event);
+                return Ok(Some(event));
             }
             if self.event.data.len() > limits::HTTP_MESSAGE_BYTES {
                 return Err(TooLong);
             }
-        };
-        self.buffer.drain(..at);
-        self.searched = if found.is_some() { 0 } else { self.buffer.len() };
-        if self.event.data.len() + self.buffer.len() > limits::HTTP_MESSAGE_BYTES && found.is_none() {
+        }
+        // Not after each event: thousands of small ones may have come at once.
+        self.buffer.drain(..self.read);
+        self.read = 0;
+        self.searched = self.buffer.len();
+        if self.event.data.len() + self.buffer.len() > limits::HTTP_MESSAGE_BYTES {
             return Err(TooLong);
         }
         if self.buffer.is_empty() {
             // A large event must not keep its memory for as long as the stream lives.
             self.buffer.shrink_to(64 * 1024);
         }
-        Ok(found)
+        Ok(None)
     }
 
     fn line(&mut self, range: std::ops::Range<usize>) -> Option<Event> {
@@ -110,11 +115,40 @@ impl Reader {
             }
             b"event" => self.event.name = word(),
             b"id" if !value.contains(&0) => self.event.id = word(),
-            b"retry" => self.event.retry = word().and_then(|text| text.parse().ok()).map(Duration::from_millis),
+            // Digits only; Rust would take a plus sign too.
+            b"retry" => match word().filter(|text| text.bytes().all(|b| b.is_ascii_digit())).map(|text| text.parse()) {
+                Some(Ok(millis)) => self.event.retry = Some(Duration::from_millis(millis)),
+                Some(Err(_)) | None => return None,
+            },
             _ => return None,
         }
         self.touched = true;
         None
+    }
+}
+
+/// Where a stream stands, to go on there after it broke off.
+#[derive(Debug, Default)]
+pub struct Place {
+    pub last_id: Option<HeaderValue>,
+    pause: Option<Duration>,
+    /// Events since the last (re)connection.
+    pub news: bool,
+}
+
+impl Place {
+    pub fn saw(&mut self, event: &Event) {
+        self.news = true;
+        self.pause = event.retry.or(self.pause);
+        if let Some(id) = &event.id {
+            // An empty id takes the last one back.
+            self.last_id = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
+        }
+    }
+    /// How long to wait before the next attempt, after so many that brought nothing.
+    pub fn pause(&self, fruitless: u32) -> Duration {
+        let pause = self.pause.unwrap_or(PAUSE * 2u32.pow(fruitless.saturating_sub(1).min(8)));
+        pause.clamp(PAUSES.0, PAUSES.1)
     }
 }
 
@@ -128,7 +162,7 @@ mod tests {
         let mut all = Vec::new();
         for piece in stream.chunks(size) {
             reader.buffer.extend_from_slice(piece);
-            while let Some(event) = reader.next().unwrap() {
+            while let Some(event) = reader.next_event().unwrap() {
                 all.push(event);
             }
         }
@@ -157,12 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn only_digits_are_a_time() {
+        let retry = |text: &str| events(format!("data: x\nretry: {text}\n\n").as_bytes(), 100).remove(0).retry;
+        assert_eq!(retry("1500"), Some(Duration::from_millis(1500)));
+        for text in ["+5", "-5", "5 ", "5.0", "", "x", "99999999999999999999999"] {
+            assert_eq!(retry(text), None, "{text}");
+        }
+        let again = events(b"retry: 70\nretry: soon\n\n", 100);
+        assert_eq!(again[0].retry, Some(Duration::from_millis(70)), "what is no time changes nothing");
+    }
+
+    #[test]
     fn row_23_one_event_is_8_mib_at_most() {
         let read = |stream: Vec<u8>| {
             let mut reader = Reader::default();
             for piece in stream.chunks(64 * 1024) {
                 reader.buffer.extend_from_slice(piece);
-                if let Some(event) = reader.next()? {
+                if let Some(event) = reader.next_event()? {
                     return Ok(event.data.len());
                 }
             }
