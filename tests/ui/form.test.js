@@ -112,6 +112,33 @@ test("what was written comes back, in the form or as JSON, whichever was used la
   });
 });
 
+test("B35: arguments are edited on the card in a form too, and what it shows is what is sent", async () => {
+  await page(async (tab, problems) => {
+    await chooseTool(tab, "search", "search");
+    await (await asJson(tab)).fill('{"where":  {"from": 1.0, "to": 12345678901234567890}, "own": [1 , 2]}');
+    await button(tab, "Form").click();
+    await tab.keyboard.press("Control+Enter");
+    await button(tab, "Edit arguments").click();
+    const card = tab.getByRole("group", { name: "Arguments of search on the card, as a form" });
+    await card.getByLabel("from").waitFor();
+    // Reachable by keyboard at once, and left by Escape.
+    await tab.waitForFunction(() => document.activeElement?.closest(".ask .form") !== null);
+    assert.equal(await card.getByLabel("to", { exact: true }).inputValue(), "12345678901234567890");
+    await card.getByLabel("from").fill("2.50");
+    await card.getByLabel("limit", { exact: true }).fill("x");
+    await card.getByText(/is not of type "integer"/).waitFor();
+    await tab.getByText("Allow anyway").waitFor();
+    await card.getByLabel("limit", { exact: true }).press("Control+z");
+    await tab.locator(".ask").getByText("The arguments fit the schema").waitFor();
+    await tab.getByRole("region", { name: "What differs from what was asked for" }).waitFor();
+    await tab.locator('.ask button[aria-disabled="false"]', { hasText: "Allow once" }).click();
+    const got = tab.getByText(/^got \{/).first();
+    await got.waitFor();
+    assert.equal((await got.innerText()).slice("got ".length).replace(/\s+/g, ""), '{"where":{"from":2.50,"to":12345678901234567890},"own":[1,2]}');
+    assert.deepEqual(problems, []);
+  });
+});
+
 test("real tools: an echo by form, an enum, a tool without arguments", async () => {
   await page(async (tab, problems) => {
     await chooseTool(tab, "echo", "echo");

@@ -140,6 +140,20 @@ export const states = {
     },
   },
 
+  formCard: {
+    declared: { forms },
+    go: async (tab) => {
+      await use(tab, ["forms"]);
+      await chooseTool(tab, "book", "book_trip");
+      await (await asJson(tab)).fill('{"city": "Kyōto", "when": "2026-12-31", "travellers": 2, "seat": "any", "notify": {"name": "Ada"}}');
+      await button(tab, "Form").click();
+      await tab.keyboard.press("Control+Enter");
+      await button(tab, "Edit arguments").click();
+      await tab.locator(".ask").getByLabel("travellers").fill("12");
+      await tab.locator(".ask .form").getByText(/maximum of 9/).waitFor();
+    },
+  },
+
   problems: {
     declared: real,
     go: async (tab) => {

@@ -452,9 +452,12 @@ function write(field: HTMLElement, value: string) {
   field.dispatchEvent(new InputEvent("input", { bubbles: true }));
   flushSync();
 }
+/** JSON is what was used last. */
+const asJson = () => localStorage.setItem("mework.view", JSON.stringify({ form: false }));
 const cardEditor = () => find("textarea", "Arguments of echo on the card, as JSON") as HTMLTextAreaElement;
 
 test("B34, B35: arguments are edited on the card; what was written is what is sent, and its buttons rest after every change", async () => {
+  asJson();
   await open(one);
   const composer = button(/Choose a tool to call/);
   composer.focus();
@@ -487,6 +490,7 @@ test("B34, B35: arguments are edited on the card; what was written is what is se
 });
 
 test("ui.md, rule 5: a card that shows again with its editor open takes no focus; a deleted conversation's edits are gone", async () => {
+  asJson();
   await open({ ...one, conversations: [{ id: "c1", title: "First" }, { id: "c2", title: "Second" }] });
   void startCall("echo", '{"message":"asked"}');
   await pass(900);
@@ -510,6 +514,7 @@ test("ui.md, rule 5: a card that shows again with its editor open takes no focus
 });
 
 test("B35: what cannot be sent is not sent, what does not fit may be; leaving the editor keeps both", async () => {
+  asJson();
   await open(one);
   void startCall("echo", '{"message":"asked"}');
   await pass(900);
@@ -539,6 +544,7 @@ test("B35: what cannot be sent is not sent, what does not fit may be; leaving th
 });
 
 test("B35: Reset goes back to what was asked for, and that is sent", async () => {
+  asJson();
   await open(one);
   void startCall("echo", '{"message":"asked"}');
   await pass(900);
@@ -557,6 +563,7 @@ test("B35: Reset goes back to what was asked for, and that is sent", async () =>
 });
 
 test("B33: a level raised while a card is edited sends what was asked for; the window says so and gives back the edit", async () => {
+  asJson();
   await open(one);
   void startCall("echo", '{"message":"asked"}');
   await pass(900);
@@ -580,6 +587,7 @@ test("B33: a level raised while a card is edited sends what was asked for; the w
 });
 
 test("B35: an answer that came too late keeps what was typed, over a reload too", async () => {
+  asJson();
   await open(one);
   void startCall("echo", '{"message":"asked"}');
   await pass(900);

@@ -178,6 +178,7 @@ export const words = {
     edited: "Edited",
     asked: "Asked for",
     editor: (tool: string) => `Arguments of ${tool} on the card, as JSON`,
+    form: (tool: string) => `Arguments of ${tool} on the card, as a form`,
     difference: "What differs from what was asked for",
     differs: { same: "Nothing is changed yet.", layout: "Only white space differs." },
     broken: "What was edited cannot be sent: it is no JSON object. Edit it, or reset it.",

@@ -49,6 +49,8 @@ export class FormState {
   readonly left = new SvelteSet<string>();
   /** A field that must be drawn, because the keyboard goes there. */
   wanted = $state.raw<string | null>(null);
+  /** A pointer is down. */
+  pressed = false;
   readonly #focus = new Map<string, () => void>();
   readonly #ids = new Map<string, string>();
 

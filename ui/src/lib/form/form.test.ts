@@ -276,8 +276,17 @@ test("a problem stands at its field, and a missing one only once its field was l
   expect(said("n")).toContain('"x" is not of type "integer"');
   expect(said("k")).toContain("too short");
   expect(field("s").getAttribute("aria-invalid")).toBe("false");
+  // A press makes nothing taller before it ends.
+  field("s").focus();
+  window.dispatchEvent(new Event("pointerdown"));
+  field("n").focus();
+  await new Promise((done) => setTimeout(done, 0));
+  await settle();
+  expect(field("s").getAttribute("aria-invalid")).toBe("false");
+  window.dispatchEvent(new Event("pointerup"));
   field("s").focus();
   field("n").focus();
+  await new Promise((done) => setTimeout(done, 0));
   await settle();
   expect(said("s")).toContain("required property");
   // Folded away, it is counted.
