@@ -54,6 +54,13 @@ shots: ## Take pictures of the main states, light and dark, into shots/
 	@scripts/ui
 	@scripts/test shots
 
+.PHONY: bench
+bench: export PROFILE = release
+bench: ## Measure speed and memory of release builds; also into target/bench.json
+	@scripts/setup test
+	@scripts/ui
+	@scripts/bench
+
 .PHONY: format
 format: ## Format the Rust sources
 	@cargo fmt --all

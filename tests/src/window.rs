@@ -430,6 +430,11 @@ impl Window {
         &self.client
     }
 
+    /// The app's process; WebKit's are its children.
+    pub fn app(&self) -> libc::pid_t {
+        self.app.0.id() as libc::pid_t
+    }
+
     /// Ends the app as a logout does, so that it keeps what it keeps. [`Window::close`] gives it no time for that.
     pub async fn end_in_order(self) {
         self.app.signal(libc::SIGTERM);
