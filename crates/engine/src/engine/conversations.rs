@@ -148,10 +148,21 @@ impl Engine {
             Err(e) if e.code == ErrorCode::ReadOnly => {}
             Err(e) => return Err(e),
         }
-        self.open_conversation(&p.id).await?;
+        self.keep_open(&p.id).await?;
         // A change between reading and following would be missed: read after.
         self.follow().await;
-        self.open_conversation(&p.id).await?.ok_or_else(no_conversation)
+        let (seq, row, servers) = self.keep_open(&p.id).await?.ok_or_else(no_conversation)?;
+        let summary = self.summaries().await?.into_iter().find(|summary| summary.id == p.id).ok_or_else(no_conversation)?;
+        Ok(Conversation {
+            seq,
+            summary,
+            level: row.level,
+            discovery: row.discovery,
+            draft: row.draft,
+            scratch: row.temporary.then(|| self.scratch(&p.id).to_string_lossy().into_owned()),
+            servers,
+            transcript: self.store.transcript(&p.id).await?.into_iter().map(|row| row.entry).collect(),
+        })
     }
 
     pub async fn settings_set(&self, p: SettingsSet) -> Result<Empty> {
@@ -247,26 +258,16 @@ impl Engine {
             .collect())
     }
 
-    /// A conversation as it is now; its files are read.
-    pub(super) async fn look(&self, id: &str) -> Result<Option<Conversation>> {
-        let seq = self.events.seq();
+    /// A conversation's row and lists as they are now; its files are read. Not its transcript, which may be long, and every
+    /// badge that changes comes by here.
+    pub(super) async fn lists(&self, id: &str) -> Result<Option<(ConversationRow, Servers)>> {
         let Some(row) = self.store.conversation(id).await? else { return Ok(None) };
-        let Some(summary) = self.summaries().await?.into_iter().find(|summary| summary.id == id) else { return Ok(None) };
         let levels = self.placed(&row).await?;
         let selection = self.store.selection(id).await?.into_iter().collect();
         let consents = self.store.consents().await?;
         let ticks = Ticks { selection: &selection, consents: &consents, review: self.settings().await?.review };
         let servers = conversation::servers(&levels, &ticks, &|server| self.status(id, server));
-        Ok(Some(Conversation {
-            seq,
-            summary,
-            level: row.level,
-            discovery: row.discovery,
-            draft: row.draft,
-            scratch: row.temporary.then(|| self.scratch(id).to_string_lossy().into_owned()),
-            servers,
-            transcript: self.store.transcript(id).await?.into_iter().map(|row| row.entry).collect(),
-        }))
+        Ok(Some((row, servers)))
     }
 
     /// The conversation's levels in order, their files read now.

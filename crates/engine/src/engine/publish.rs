@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::Engine;
 use crate::approval::Level;
 use crate::error::Result;
-use crate::wire::{Card, Conversation, ConversationSummary, Event, Servers, Settings, Workspace};
+use crate::store::ConversationRow;
+use crate::wire::{Card, ConversationSummary, Event, Servers, Settings, Workspace};
 
 #[derive(Default)]
 pub(super) struct Published {
@@ -65,22 +66,22 @@ impl Engine {
         if !told.open.contains_key(id) {
             return Ok(());
         }
-        let Some(now) = self.look(id).await? else {
+        let Some((row, servers)) = self.lists(id).await? else {
             told.open.remove(id);
             return Ok(());
         };
-        self.tell(&mut told, &now, None);
+        self.tell(&mut told, &row, &servers, None);
         Ok(())
     }
 
-    /// Reads a conversation whole and makes it one of the open ones.
-    pub(super) async fn open_conversation(&self, id: &str) -> Result<Option<Conversation>> {
+    /// Makes a conversation one of the open ones and answers with its row and lists, and the number of the last event
+    /// before they were read.
+    pub(super) async fn keep_open(&self, id: &str) -> Result<Option<(u64, ConversationRow, Servers)>> {
         let mut told = self.published.lock().await;
         let seq = self.events.seq();
         let revision = self.store.last_revision().await?;
-        let Some(mut now) = self.look(id).await? else { return Ok(None) };
-        now.seq = seq;
-        self.tell(&mut told, &now, Some(revision));
+        let Some((row, servers)) = self.lists(id).await? else { return Ok(None) };
+        self.tell(&mut told, &row, &servers, Some(revision));
         told.openings += 1;
         let opening = told.openings;
         if let Some(open) = told.open.get_mut(id) {
@@ -91,7 +92,7 @@ impl Engine {
         {
             told.open.remove(&oldest);
         }
-        Ok(Some(now))
+        Ok(Some((seq, row, servers)))
     }
 
     /// Entries another process wrote into an open conversation since they were last read.
@@ -105,26 +106,26 @@ impl Engine {
         Ok(())
     }
 
-    fn tell(&self, told: &mut Published, now: &Conversation, revision: Option<u64>) {
-        let conversation = now.summary.id.clone();
+    fn tell(&self, told: &mut Published, row: &ConversationRow, servers: &Servers, revision: Option<u64>) {
+        let conversation = row.id.clone();
         let known = told.open.get(&conversation);
         let new = Open {
-            level: now.level,
-            discovery: now.discovery,
-            servers: now.servers.clone(),
+            level: row.level,
+            discovery: row.discovery,
+            servers: servers.clone(),
             revision: known.map(|open| open.revision).or(revision).unwrap_or_default(),
             opening: known.map_or(0, |open| open.opening),
         };
         let Some(old) = told.open.insert(conversation.clone(), new) else { return };
-        if (old.level, old.discovery) != (now.level, now.discovery) {
-            self.events.send(Event::ConversationChanged { id: conversation.clone(), level: now.level, discovery: now.discovery });
+        if (old.level, old.discovery) != (row.level, row.discovery) {
+            self.events.send(Event::ConversationChanged { id: conversation.clone(), level: row.level, discovery: row.discovery });
         }
-        if let Some(badges) = only_badges(&old.servers, &now.servers) {
+        if let Some(badges) = only_badges(&old.servers, servers) {
             for (server, status) in badges {
                 self.events.send(Event::ServerStatus { conversation: conversation.clone(), server, status });
             }
         } else {
-            self.events.send(Event::Servers { conversation, servers: now.servers.clone() });
+            self.events.send(Event::Servers { conversation, servers: servers.clone() });
         }
     }
 
