@@ -14,14 +14,19 @@ use crate::output::{Colour, Style, Table, print, print_json};
 
 pub async fn run(args: args::List) -> Ended {
     let declared = Declared::read(&args.workspaces).await?;
-    let mut consents = Vec::new();
-    for choice in declared.all() {
-        consents.push(match choice.entry {
-            ServerEntry::Ready(server) => declared.engine.consent(server).await?,
+    let ready = declared.all().filter_map(|choice| match choice.entry {
+        ServerEntry::Ready(server) => Some(server),
+        ServerEntry::Unavailable(_) => None,
+    });
+    let mut agreed = declared.engine.consents(ready).await?.into_iter();
+    let consents: Vec<Consent> = declared
+        .all()
+        .map(|choice| match choice.entry {
+            ServerEntry::Ready(_) => agreed.next().unwrap_or(Consent::Needed),
             // Nobody can agree to what cannot be read.
             ServerEntry::Unavailable(_) => Consent::Needed,
-        });
-    }
+        })
+        .collect();
     if is_json(args.output) {
         let files: Vec<Value> = declared.levels.iter().flat_map(|(level, listing)| files(level, listing)).collect();
         let servers: Vec<Value> = declared.all().zip(&consents).map(|(choice, consent)| server(choice, *consent)).collect();

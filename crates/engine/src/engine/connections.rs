@@ -7,8 +7,8 @@ use std::time::Instant;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Engine;
-use super::servers::{Admission, server_id, unavailable, works_in_a_workspace};
-use crate::config::{Server, ServerEntry, ServerId};
+use super::servers::{Admission, Found, server_id, unavailable, works_in_a_workspace};
+use crate::config::{self, Listing, Scope, Server, ServerEntry, ServerId};
 use crate::conversation::call::Cleared;
 use crate::conversation::{self, shown};
 use crate::error::{Error, ErrorCode, Result};
@@ -121,23 +121,30 @@ impl Engine {
 
     /// Starts ticked servers that a person agreed to, as their entries stand now; all of them, or one.
     pub(super) async fn start_in_background(&self, row: &ConversationRow, only: Option<&str>) -> Result<()> {
-        let mut wanted = Vec::new();
+        let sources = self.sources(Some(row)).await?;
+        // A file that declares several of them is read once.
+        let mut listings: HashMap<Scope, Listing> = HashMap::new();
+        let mut ready = Vec::new();
         for server in self.store.selection(&row.id).await? {
             if only.is_some_and(|only| only != server) {
                 continue;
             }
-            let Ok(id) = server_id(&server) else { continue };
             // What dangles or is unavailable is shown as that; it is no reason not to start the others.
-            let Ok(found) = self.find(Some(row), &id).await else { continue };
-            if let ServerEntry::Ready(server) = found.entry
-                && self.consent(&server).await? == Consent::Given
-            {
-                // Of several instances the first one; the others start with their first call.
-                let choice = if works_in_a_workspace(&server) { found.folders } else { vec![] };
-                let instance = choice.first().filter(|_| choice.len() > 1).cloned();
-                wanted.push(super::calls::wanted(&Cleared { server, folder: found.folder, instance, choice }));
+            let Ok(id) = server_id(&server) else { continue };
+            let Some(level) = sources.level_of(&self.scope_of(&id)) else { continue };
+            if !listings.contains_key(&level.scope) {
+                listings.insert(level.scope.clone(), config::list(level).await);
             }
+            let found = self.find_in(&sources, level, &listings[&level.scope], &id);
+            let Ok(Found { entry: ServerEntry::Ready(server), folder, folders, .. }) = found else { continue };
+            // Of several instances the first one; the others start with their first call.
+            let choice = if works_in_a_workspace(&server) { folders } else { vec![] };
+            let instance = choice.first().filter(|_| choice.len() > 1).cloned();
+            ready.push(Cleared { server, folder, instance, choice });
         }
+        let consents = self.consents(ready.iter().map(|cleared| &cleared.server)).await?;
+        let agreed = ready.iter().zip(consents).filter(|(_, consent)| *consent == Consent::Given);
+        let wanted: Vec<_> = agreed.map(|(cleared, _)| super::calls::wanted(cleared)).collect();
         for one in &wanted {
             self.begins(&row.id, &one.server);
         }

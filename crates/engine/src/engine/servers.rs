@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Engine;
-use crate::config::{self, FileState, Launch, Level, Scope, Server, ServerEntry, ServerId};
+use crate::config::{self, FileState, Launch, Level, Listing, Scope, Server, ServerEntry, ServerId};
 use crate::conversation;
 use crate::conversation::call::Cleared;
 use crate::error::{Error, ErrorCode, Result};
@@ -18,6 +18,20 @@ pub(super) struct Found {
     pub folder: PathBuf,
     /// The conversation's workspaces on this computer, in order.
     pub folders: Vec<PathBuf>,
+}
+
+/// The levels whose files may declare a conversation's servers.
+pub(super) struct Sources {
+    levels: Vec<Level>,
+    /// The workspaces among them, in order.
+    folders: Vec<PathBuf>,
+    scratch: Option<PathBuf>,
+}
+
+impl Sources {
+    pub(super) fn level_of(&self, scope: &Scope) -> Option<&Level> {
+        self.levels.iter().find(|level| level.scope == *scope)
+    }
 }
 
 /// Whether a person's wish to start a server may be followed.
@@ -56,6 +70,15 @@ impl Engine {
         let id = server.id.to_string();
         let agreed = self.store.consent(&id).await?;
         Ok(conversation::consent(server, &self.scope_of(&server.id), agreed.as_ref(), self.settings().await?.review))
+    }
+
+    /// The same of many at once, in order.
+    pub async fn consents(&self, servers: impl IntoIterator<Item = &Server>) -> Result<Vec<Consent>> {
+        let (agreed, review) = (self.store.consents().await?, self.settings().await?.review);
+        let consent = |server: &Server| {
+            conversation::consent(server, &self.scope_of(&server.id), agreed.get(&server.id.to_string()), review)
+        };
+        Ok(servers.into_iter().map(consent).collect())
     }
 
     /// What would start, and what changed since it was agreed to.
@@ -131,44 +154,43 @@ impl Engine {
     /// Finds a server among a conversation's levels, or without one among the global level and the command line's
     /// workspaces. Nothing outside those is ever read or started, whatever an id says (row 8).
     pub(super) async fn find(&self, row: Option<&ConversationRow>, id: &ServerId) -> Result<Found> {
-        let (levels, scratch) = match row {
+        let sources = self.sources(row).await?;
+        let level = sources.level_of(&self.scope_of(id)).ok_or_else(|| dangling(id))?;
+        let listing = config::list(level).await;
+        self.find_in(&sources, level, &listing, id)
+    }
+
+    /// Where servers may come from, for a conversation or for none.
+    pub(super) async fn sources(&self, row: Option<&ConversationRow>) -> Result<Sources> {
+        let (levels, scratch): (Vec<Level>, _) = match row {
             Some(row) => (
                 self.levels(row).await?.into_iter().map(|(_, level)| level).collect(),
                 row.temporary.then(|| self.scratch(&row.id)),
             ),
             None => {
-                let mut levels = vec![self.global()];
-                levels.extend(
-                    self.brought().into_iter().map(|f| Level { machine: self.machine.clone(), scope: Scope::Workspace(f) }),
-                );
-                (levels, None)
+                let brought = self.brought().into_iter().map(Scope::Workspace);
+                let scopes = std::iter::once(Scope::Global).chain(brought);
+                (scopes.map(|scope| Level { machine: self.machine.clone(), scope }).collect(), None)
             }
         };
-        let folders: Vec<PathBuf> = levels
-            .iter()
-            .filter_map(|level: &Level| match &level.scope {
-                Scope::Global => None,
-                Scope::Workspace(folder) => Some(folder.clone()),
-            })
-            .collect();
-        let wanted = self.scope_of(id);
-        for level in levels {
-            if level.scope != wanted {
-                continue;
-            }
-            let listing = config::list(&level).await;
-            if listing.file != id.file {
-                continue;
-            }
-            if let FileState::Ignored { message } = &listing.state {
-                return Err(Error::failed(format!("{} is ignored: {message}", listing.file.display())));
-            }
-            if let Some(entry) = listing.servers.get(&id.name) {
-                let folder = conversation::folder(&level.scope, &folders, scratch.as_deref(), self.machine.home());
-                return Ok(Found { entry: entry.clone(), level, folder, folders });
-            }
+        let folders = levels.iter().filter_map(|level| match &level.scope {
+            Scope::Global => None,
+            Scope::Workspace(folder) => Some(folder.clone()),
+        });
+        Ok(Sources { folders: folders.collect(), levels, scratch })
+    }
+
+    /// Finds a server in the listing of the level that its id belongs to.
+    pub(super) fn find_in(&self, sources: &Sources, level: &Level, listing: &Listing, id: &ServerId) -> Result<Found> {
+        if listing.file != id.file {
+            return Err(dangling(id));
         }
-        Err(dangling(id))
+        if let FileState::Ignored { message } = &listing.state {
+            return Err(Error::failed(format!("{} is ignored: {message}", listing.file.display())));
+        }
+        let entry = listing.servers.get(&id.name).ok_or_else(|| dangling(id))?.clone();
+        let folder = conversation::folder(&level.scope, &sources.folders, sources.scratch.as_deref(), self.machine.home());
+        Ok(Found { entry, level: level.clone(), folder, folders: sources.folders.clone() })
     }
 
     pub(super) async fn find_for(&self, conversation: Option<&str>, server: &str) -> Result<Found> {
