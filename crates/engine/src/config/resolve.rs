@@ -141,6 +141,21 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// What a stdio server's start uses. `cwd_default`: where it runs when the entry names no folder.
 pub async fn resolve(server: &Server, cwd_default: &Path) -> Result<Resolved, StartProblem> {
+    let resolved = expanded(server, cwd_default)?;
+    check_folder(server, &resolved).await?;
+    Ok(resolved)
+}
+
+/// Whether there is a folder to start in. Asking the file system costs more than all the rest.
+pub async fn check_folder(server: &Server, resolved: &Resolved) -> Result<(), StartProblem> {
+    match server.machine.is_dir(&resolved.cwd).await {
+        true => Ok(()),
+        false => Err(StartProblem::NoFolder { path: resolved.cwd.clone() }),
+    }
+}
+
+/// What [`resolve`] answers, without a look at the folder.
+pub fn expanded(server: &Server, cwd_default: &Path) -> Result<Resolved, StartProblem> {
     let Launch::Stdio(launch) = &server.launch else { return Err(StartProblem::NotStdio) };
     let StdioLaunch { command, args, env, env_passthrough, cwd, workspace: _, registry_url } = launch;
     let machine = server.machine.environment();
@@ -160,9 +175,6 @@ pub async fn resolve(server: &Server, cwd_default: &Path) -> Result<Resolved, St
         return Err(StartProblem::Nul { place });
     }
     let cwd = cwd.clone().unwrap_or_else(|| cwd_default.to_path_buf());
-    if !server.machine.is_dir(&cwd).await {
-        return Err(StartProblem::NoFolder { path: cwd });
-    }
 
     // In the specification's order: later ones override earlier ones, in any case on Windows.
     let mut whole = machine.base();

@@ -15,7 +15,7 @@ use crate::config::Launch;
 use crate::conversation::call::{self, Call, Cleared, House, Reached};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
-use crate::mcp::connection::{CallError, prepare};
+use crate::mcp::connection::{CallError, expand};
 use crate::mcp::pool::{Effort, Wanted};
 use crate::mcp::result::CallResult;
 use crate::mcp::wire;
@@ -247,7 +247,7 @@ impl Engine {
     async fn reached(&self, conversation: &str, cleared: &Cleared) -> std::result::Result<Reached, Failure> {
         let log = self.pool.logs().of(&cleared.server.id);
         let wanted = wanted(cleared);
-        let prepared = prepare(&wanted.server, &wanted.cwd, &log).await?;
+        let prepared = expand(&wanted.server, &wanted.cwd, &log)?;
         let key = self.pool_key(conversation, cleared);
         self.pool.ensure(&key, vec![wanted], Effort::Call);
         let settled = self.pool.settled(&key, &cleared.server.id);

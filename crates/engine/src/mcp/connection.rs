@@ -28,7 +28,7 @@ use super::log::{ServerLog, Source};
 use super::result::{self, CallResult, ResultError};
 use super::wire::{ExactArguments, Mirrored, Progress, ProgressTo, Wire};
 use super::{Era, Failure, Peer, Stage, StageReport, http};
-use crate::config::resolve::{ResolvedHttp, resolve, resolve_http};
+use crate::config::resolve::{ResolvedHttp, check_folder, expanded, resolve_http};
 use crate::config::{Launch, Resolved, Server};
 use crate::machine::process::{Exit, Found, Handle, Spec};
 use crate::text::Scrubber;
@@ -95,6 +95,13 @@ impl Prepared {
             Self::Address(resolved) => &resolved.fingerprint,
         }
     }
+    /// Fails when there is no folder to start in.
+    pub(super) async fn checked(self, server: &Server) -> Result<Self, Failure> {
+        if let Self::Process(resolved) = &self {
+            check_folder(server, resolved).await.map_err(|problem| Failure::of_config(&problem))?;
+        }
+        Ok(self)
+    }
     /// The folder it runs in, or the origin it is reached at.
     pub fn place(&self) -> String {
         match self {
@@ -148,8 +155,13 @@ impl Drop for Running {
 
 /// Expands an entry for a start, and lets the scrubber know its secrets before anything else happens with them.
 pub async fn prepare(server: &Server, cwd: &Path, log: &ServerLog) -> Result<Prepared, Failure> {
+    expand(server, cwd, log)?.checked(server).await
+}
+
+/// The same without a look at the folder it would start in: enough to know whether what runs is what is wanted.
+pub fn expand(server: &Server, cwd: &Path, log: &ServerLog) -> Result<Prepared, Failure> {
     let prepared = match &server.launch {
-        Launch::Stdio(_) => resolve(server, cwd).await.map(Prepared::Process),
+        Launch::Stdio(_) => expanded(server, cwd).map(Prepared::Process),
         Launch::Http(_) => resolve_http(server).map(Prepared::Address),
     };
     let prepared = prepared.map_err(|problem| Failure::of_config(&problem))?;
@@ -435,8 +447,13 @@ impl Connection {
         running.sent = None;
         match answer {
             Ok(Ok(text)) => {
-                let parsed = tokio::task::spawn_blocking(move || result::parse(&text)).await;
-                let parsed = parsed.unwrap_or_else(|_| Err(ResultError::Malformed("it could not be read".into())));
+                // Handing a short text to another thread takes longer than reading it.
+                let parsed = if result::is_quick(&text) {
+                    result::parse(&text)
+                } else {
+                    let parsed = tokio::task::spawn_blocking(move || result::parse(&text)).await;
+                    parsed.unwrap_or_else(|_| Err(ResultError::Malformed("it could not be read".into())))
+                };
                 if matches!(parsed, Err(ResultError::Malformed(_))) {
                     self.use_.retire();
                 }

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::connection::{CallError, Connection, Prepared, prepare};
+use super::connection::{CallError, Connection, Prepared, expand};
 use super::log::{Logs, Source};
 use super::result::CallResult;
 use super::wire::Progress;
@@ -307,6 +307,11 @@ impl Shared {
         Some(Pending::new(&slots.by_key.entry(key.clone()).or_insert_with(Slot::new).state))
     }
 
+    /// What is wanted is what is connected.
+    fn runs(&self, key: &Key, fingerprint: &str) -> bool {
+        self.slots().by_key.get(key).is_some_and(|slot| slot.fingerprint.as_deref() == Some(fingerprint) && slot.open().is_some())
+    }
+
     /// Changes a slot's state and tells everybody; called under the lock, so that changes come in order.
     fn tell(&self, key: &Key, slot: &Slot, health: Health) {
         slot.state.send_modify(|state| state.health = health.clone());
@@ -366,7 +371,12 @@ impl Shared {
 /// Brings one slot to what is wanted: leaves it, lists again, or starts afresh.
 async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort, pending: Pending) {
     let log = shared.logs.of(&key.server);
-    let prepared = prepare(&wanted.server, &wanted.cwd, &log).await;
+    let prepared = match expand(&wanted.server, &wanted.cwd, &log) {
+        // It was found there when the server that runs was started.
+        Ok(prepared) if shared.runs(&key, prepared.fingerprint()) => Ok(prepared),
+        Ok(prepared) => prepared.checked(&wanted.server).await,
+        Err(failure) => Err(failure),
+    };
     let mut slots = shared.slots();
     if slots.shut {
         return;

@@ -1,6 +1,7 @@
 //! What a tool call came to. Its size is counted on the raw text before anything is built from it (B26, row 23); then each
 //! block is read by itself: an image is decoded and checked, and what cannot be shown is named.
 
+use std::borrow::Cow;
 use std::io::Cursor;
 
 use base64::Engine as _;
@@ -99,7 +100,27 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads the result of `tools/call`. Decoding images takes time: call it where that may block.
+/// A longer result takes noticeable time to read.
+const QUICK_BYTES: usize = 16 * 1024;
+
+/// Whether [`parse`] is over in no time: a short text without images.
+pub fn is_quick(raw: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Kinds<'a> {
+        #[serde(default, borrow)]
+        content: Vec<Kind<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(default, borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+    // What is not written like this, a member that stands there twice included, takes the other road.
+    raw.len() <= QUICK_BYTES
+        && serde_json::from_str::<Kinds<'_>>(raw).is_ok_and(|written| written.content.iter().all(|block| block.kind != "image"))
+}
+
+/// Reads the result of `tools/call`. Decoding images takes time: call it where that may block, unless it [`is_quick`].
 pub fn parse(raw: &str) -> Result<CallResult, ResultError> {
     let malformed = |what: &str| ResultError::Malformed(what.into());
     let written: Written<'_> = serde_json::from_str(raw).map_err(|error| {
@@ -254,6 +275,19 @@ mod tests {
         let expected = r#"{"content":[{"type":"text","text":"ä"}],"structuredContent":{"a":1},"isError":false}"#;
         assert_eq!((result.bytes, result.for_model.to_string()), (expected.len(), expected.to_string()));
         assert_eq!(of(json!({})).bytes, r#"{"content":[],"isError":false}"#.len());
+    }
+
+    #[test]
+    fn only_short_texts_without_images_are_read_at_once() {
+        let quick = |raw: &str| is_quick(raw);
+        assert!(quick(r#"{"content":[{"type":"text","text":"hello"},{"type":"audio"}],"structuredContent":{"content":1}}"#));
+        assert!(quick("{}") && quick(r#"{"content":[{}]}"#));
+        assert!(!quick(r#"{"content":[{"type":"text"},{"type":"image","data":""}]}"#));
+        assert!(!quick(r#"{"content":[{"type":"im\u0061ge"}]}"#));
+        assert!(!quick(r#"{"content":[{"type":"image","type":"text"}]}"#));
+        assert!(!quick(r#"{"content":[],"content":[{"type":"image"}]}"#));
+        assert!(!quick(&json!({ "content": [{ "type": "text", "text": "x".repeat(QUICK_BYTES) }] }).to_string()));
+        assert!(!quick("[]") && !quick("x"));
     }
 
     #[test]
