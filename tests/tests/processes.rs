@@ -250,16 +250,20 @@ async fn the_supervisor_shows_no_secret_and_loads_nothing_of_the_entry_row_15() 
     spec.env.set("TOKEN", "s3cret-value");
     // Harmless when it is missing: the loader says so and goes on.
     spec.env.set("LD_PRELOAD", "/none/s3cret.so");
-    let server = machine().spawn(spec).await.unwrap();
+    let machine = machine();
+    let server = machine.spawn(spec).await.unwrap();
     let supervisor = parent(server.handle.pid() as i32);
-    assert_eq!(parent(supervisor), std::process::id() as i32);
-    let read = |what: &str| std::fs::read_to_string(format!("/proc/{supervisor}/{what}")).unwrap();
-    assert_eq!(read("environ"), "");
-    let args = read("cmdline");
-    assert!(args.starts_with(&format!("{SUPERVISOR}\0{SUPERVISE_FLAG}\0")) && !args.contains("s3cret"), "{args}");
-    assert_eq!(std::fs::read_link(format!("/proc/{supervisor}/cwd")).unwrap(), Path::new("/"));
+    let fork_server = parent(supervisor);
+    assert_eq!(parent(fork_server), std::process::id() as i32);
     let open = |pid| std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-    assert_eq!(open(supervisor), 5, "three times /dev/null, the lifeline, the signals");
+    for (pid, descriptors) in [(supervisor, 5), (fork_server, 4)] {
+        let read = |what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap();
+        assert_eq!(read("environ"), "");
+        let args = read("cmdline");
+        assert!(args.starts_with(&format!("{SUPERVISOR}\0{SUPERVISE_FLAG}\0")) && !args.contains("s3cret"), "{args}");
+        assert_eq!(std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap(), Path::new("/"));
+        assert_eq!(open(pid), descriptors, "three times /dev/null, a socket, a supervisor's signals");
+    }
     assert_eq!(server.handle.kill().await, Exit::Signal(libc::SIGKILL));
 }
 
@@ -270,8 +274,42 @@ async fn no_dead_children_pile_up() {
         let supervisor = parent(server.handle.pid() as i32);
         drop(server.stdin);
         assert_eq!(server.handle.stop().await, Exit::Code(0));
-        assert!(!Path::new(&format!("/proc/{supervisor}")).exists());
+        eventually("the supervisor is gone, and nobody has to ask for its end", || {
+            !Path::new(&format!("/proc/{supervisor}")).exists()
+        })
+        .await;
     }
+}
+
+/// Supervisors come from one process: when that ends, however it ends, those there are go on and new ones come from another.
+#[tokio::test]
+async fn a_killed_fork_server_costs_no_server() {
+    let (machine, tag) = (machine(), Tag::new());
+    let start = async || {
+        let mut server = machine.spawn(spec(SERVER, &["obeys-eof"], &tag)).await.unwrap();
+        let mut first = [0; 6];
+        server.stdout.read_exact(&mut first).await.unwrap();
+        server
+    };
+    let fork_server_of = |server: &Process| parent(parent(server.handle.pid() as i32));
+    let (first, second) = (start().await, start().await);
+    let killed = fork_server_of(&first);
+    assert_eq!(fork_server_of(&second), killed);
+    kill(killed);
+    eventually("the fork server is gone", || !Path::new(&format!("/proc/{killed}")).exists()).await;
+    let third = start().await;
+    assert_ne!(fork_server_of(&third), killed);
+    assert_eq!(tag.processes().len(), 3);
+    for server in [first, second, third] {
+        drop(server.stdin);
+        assert_eq!(server.handle.stop().await, Exit::Code(0));
+    }
+    let last = start().await;
+    let fork_server = fork_server_of(&last);
+    drop(machine);
+    eventually("the fork server ends with what it forks for", || !Path::new(&format!("/proc/{fork_server}")).exists()).await;
+    assert_eq!(last.handle.kill().await, Exit::Signal(libc::SIGKILL));
+    assert_eq!(tag.processes(), NONE);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use super::{FileRead, Surroundings, WriteError, files, process, resolve};
 #[derive(Debug)]
 pub struct Local {
     surroundings: Arc<Surroundings>,
+    supervisors: Arc<process::Supervisors>,
     /// Process trees that are being started or are not gone yet.
     alive: tokio::sync::watch::Sender<usize>,
     /// Read when the first address is connected.
@@ -19,7 +20,12 @@ pub struct Local {
 
 impl Local {
     pub fn new(surroundings: Surroundings) -> Self {
-        Self { surroundings: Arc::new(surroundings), alive: tokio::sync::watch::Sender::new(0), tls: Arc::default() }
+        Self {
+            surroundings: Arc::new(surroundings),
+            supervisors: Arc::default(),
+            alive: tokio::sync::watch::Sender::new(0),
+            tls: Arc::default(),
+        }
     }
     pub fn home(&self) -> &Path {
         &self.surroundings.home
@@ -81,9 +87,9 @@ impl Local {
     /// A start whose caller went away is seen to its end all the same: nobody holds the server then, so it ends.
     pub async fn spawn(&self, spec: Spec) -> Result<Process, SpawnError> {
         let one = Alive::count(&self.alive);
-        let surroundings = self.surroundings.clone();
+        let (surroundings, supervisors) = (self.surroundings.clone(), self.supervisors.clone());
         let start = tokio::spawn(async move {
-            let process = process::spawn(&surroundings, spec).await?;
+            let process = process::spawn(&surroundings, &supervisors, spec).await?;
             let exits = process.handle.exits();
             tokio::spawn(async move {
                 exits.gone().await;

@@ -1,6 +1,6 @@
 //! A server's process and everything it starts: spawned, watched, ended (B12, B25, row 26).
 //!
-//! On Linux a supervisor (this program started again) is subreaper of the whole tree and holds a lifeline to us: when
+//! On Linux a supervisor (forked by this program started again) is subreaper of the whole tree and holds a lifeline to us: when
 //! the lifeline closes, for whatever reason, nothing of the tree is left. Windows uses a job object, macOS a process
 //! group and the cookie.
 //!
@@ -222,9 +222,23 @@ struct Started {
     tree: platform::Tree,
 }
 
-pub(super) async fn spawn(surroundings: &Surroundings, mut spec: Spec) -> Result<Process, SpawnError> {
+/// Only Linux has supervisors.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug, Default)]
+pub(crate) struct Supervisors;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::Supervisors;
+
+pub(super) async fn spawn(surroundings: &Surroundings, supervisors: &Supervisors, mut spec: Spec) -> Result<Process, SpawnError> {
     let cookie = cookie::Cookie::new();
     spec.env.set(COOKIE, cookie.as_str());
-    let Started { pid, stdin, stdout, stderr, life, tree } = platform::start(surroundings, spec, cookie).await?;
+    #[cfg(target_os = "linux")]
+    let started = platform::start(surroundings, supervisors, spec, cookie).await?;
+    #[cfg(not(target_os = "linux"))]
+    let started = {
+        let Supervisors = supervisors;
+        platform::start(surroundings, spec, cookie).await?
+    };
+    let Started { pid, stdin, stdout, stderr, life, tree } = started;
     Ok(Process { stdin, stdout, stderr: Stderr::drain(stderr), handle: Handle { pid, exits: Exits(life), tree } })
 }

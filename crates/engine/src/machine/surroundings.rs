@@ -28,8 +28,8 @@ impl Surroundings {
     }
 
     /// Servers are supervised by this program instead of by the one that runs, where there is a supervisor and such a
-    /// file: the command line's program, for a program with a window. A supervisor of its own would load the window's
-    /// libraries once more for every server (measured: 48 MB and a third of a second, against 2 MB and 8 ms).
+    /// file: the command line's program, for a program with a window. Supervisors of its own would need
+    /// the window's libraries loaded once more (measured: 48 MB and a third of a second, against 2 MB and 8 ms).
     #[cfg(target_os = "linux")]
     pub fn supervised_by(mut self, program: Option<&Path>) -> Self {
         if let Some(program) = program.and_then(held) {

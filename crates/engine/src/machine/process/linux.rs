@@ -1,19 +1,21 @@
-//! The app's end of a server on Linux: starts the supervisor, tells it what to run, and hears what became of it.
+//! The app's end of a server on Linux: has a supervisor forked, tells it what to run, and hears what became of it.
 
-use std::io;
-use std::os::fd::AsRawFd;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::process::{Child, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::cookie::{self, Cookie};
-use super::supervisor::{KILL, Said, TERMINATE, encode};
+use super::supervisor::{FORK, Handed, KILL, Said, TERMINATE, encode};
 use super::{Exit, Life, SpawnError, Spec, Started, hint};
 use crate::machine::Surroundings;
 
@@ -40,12 +42,53 @@ impl Tree {
     }
 }
 
-pub(super) async fn start(surroundings: &Surroundings, spec: Spec, cookie: Cookie) -> Result<Started, SpawnError> {
-    let (ours, theirs) = UnixStream::pair().map_err(SpawnError::Supervisor)?;
-    let theirs = theirs.into_std().and_then(|s| s.set_nonblocking(false).map(|()| s)).map_err(SpawnError::Supervisor)?;
-    let mut child = supervisor(surroundings, theirs.as_raw_fd()).map_err(SpawnError::Supervisor)?;
-    // Only the supervisor may hold its end, or we would never see that it is gone.
-    drop(theirs);
+/// Where supervisors come from: a process of ours that forks one for each server. It is started with the first server.
+/// Starting the program anew for each would take some milliseconds, and a mebibyte for what its start writes, every time.
+#[derive(Debug, Default)]
+pub(crate) struct Supervisors(Mutex<Option<std::os::unix::net::UnixStream>>);
+
+impl Supervisors {
+    /// Has a supervisor forked that gets these, in their order.
+    fn fork(&self, surroundings: &Surroundings, handed: Handed<'_>) -> io::Result<()> {
+        let mut server = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*server
+            && hand_over(known, handed).is_ok()
+        {
+            return Ok(());
+        }
+        // The first one, or the last one was killed.
+        let new = fork_server(surroundings)?;
+        hand_over(&new, handed)?;
+        *server = Some(new);
+        Ok(())
+    }
+}
+
+fn hand_over(server: &std::os::unix::net::UnixStream, handed: Handed<'_>) -> io::Result<()> {
+    let descriptors = handed.map(|fd| fd.as_raw_fd());
+    let message = [IoSlice::new(b"f")];
+    let rights = [ControlMessage::ScmRights(&descriptors)];
+    // A server that does not take it at once is stuck: it does nothing but fork.
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    sendmsg::<()>(server.as_raw_fd(), &message, &rights, flags, None)?;
+    Ok(())
+}
+
+pub(super) async fn start(
+    surroundings: &Surroundings,
+    supervisors: &Supervisors,
+    spec: Spec,
+    cookie: Cookie,
+) -> Result<Started, SpawnError> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(SpawnError::Supervisor)?;
+    let (its_stdin, stdin) = io::pipe().map_err(SpawnError::Supervisor)?;
+    let (stdout, its_stdout) = io::pipe().map_err(SpawnError::Supervisor)?;
+    let (stderr, its_stderr) = io::pipe().map_err(SpawnError::Supervisor)?;
+    let handed = [theirs.as_fd(), its_stdin.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()];
+    supervisors.fork(surroundings, handed).map_err(SpawnError::Supervisor)?;
+    // Only the supervisor may hold its ends, or we would never see that it is gone.
+    drop((theirs, its_stdin, its_stdout, its_stderr));
+    let ours = ours.set_nonblocking(true).and_then(|()| UnixStream::from_std(ours)).map_err(SpawnError::Supervisor)?;
     let (read, mut write) = ours.into_split();
     let mut read = BufReader::new(read);
     let answer = async {
@@ -53,60 +96,57 @@ pub(super) async fn start(surroundings: &Surroundings, spec: Spec, cookie: Cooki
         next(&mut read).await
     };
     let answer = timeout(ANSWER, answer).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    // In every other case it has started nothing, and it ends with the lifeline.
     let pid = match answer {
         Ok(Some(Said::Pid(pid))) => pid,
-        other => {
-            // It has started nothing, or it would have said so.
-            let _ = child.start_kill();
-            return Err(match other {
-                Ok(Some(Said::Folder(errno))) => {
-                    SpawnError::Folder { folder: spec.cwd, source: io::Error::from_raw_os_error(errno) }
-                }
-                Ok(Some(Said::Refused(errno))) => {
-                    let source = io::Error::from_raw_os_error(errno);
-                    let hint = hint::hint(&spec, &source);
-                    SpawnError::Exec { program: spec.program, source, hint }
-                }
-                Ok(_) => SpawnError::Supervisor(io::Error::other("it ended without saying whether the server runs")),
-                Err(e) => SpawnError::Supervisor(e),
-            });
+        Ok(Some(Said::Folder(errno))) => {
+            return Err(SpawnError::Folder { folder: spec.cwd, source: io::Error::from_raw_os_error(errno) });
         }
+        Ok(Some(Said::Refused(errno))) => {
+            let source = io::Error::from_raw_os_error(errno);
+            let hint = hint::hint(&spec, &source);
+            return Err(SpawnError::Exec { program: spec.program, source, hint });
+        }
+        Ok(_) => return Err(SpawnError::Supervisor(io::Error::other("it ended without saying whether the server runs"))),
+        Err(e) => return Err(SpawnError::Supervisor(e)),
     };
-    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
-        return Err(SpawnError::Supervisor(io::Error::other("it has no streams")));
-    };
+    let stdin = ChildStdin::from_std(OwnedFd::from(stdin).into()).map_err(SpawnError::Supervisor)?;
+    let stdout = ChildStdout::from_std(OwnedFd::from(stdout).into()).map_err(SpawnError::Supervisor)?;
+    let stderr = ChildStderr::from_std(OwnedFd::from(stderr).into()).map_err(SpawnError::Supervisor)?;
     let (tell, life) = watch::channel(Life::Running);
-    tokio::spawn(watch_over(read, child, cookie, tell));
+    tokio::spawn(watch_over(read, cookie, tell));
     Ok(Started { pid, stdin, stdout, stderr, life, tree: Tree(write) })
 }
 
 /// The one place where the engine starts a process of its own on Linux. Its environment is empty but for where our own
-/// program finds its libraries: an entry's loader variables are for the server alone (row 15).
-fn supervisor(surroundings: &Surroundings, lifeline: i32) -> io::Result<Child> {
+/// program finds its libraries: an entry's loader variables are for the server alone (row 15). It ends with the socket.
+fn fork_server(surroundings: &Surroundings) -> io::Result<std::os::unix::net::UnixStream> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     let (program, args) = surroundings
         .supervisor
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no program is named for it"))?;
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     let mut command = Command::new(program);
-    command.args(args).arg(lifeline.to_string()).current_dir("/").env_clear();
+    let socket = theirs.as_raw_fd();
+    command.args(args).arg(FORK).arg(socket.to_string()).current_dir("/").env_clear();
     if let Some(libraries) = surroundings.environment.get("LD_LIBRARY_PATH") {
         command.env("LD_LIBRARY_PATH", libraries);
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Killing it would leave its tree: the lifeline alone ends it.
-    command.kill_on_drop(false);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     unsafe {
         command.pre_exec(move || {
             // Away from the terminal's Ctrl-C before anything else can happen.
             libc::setsid();
-            match libc::fcntl(lifeline, libc::F_SETFD, 0) {
+            match libc::fcntl(socket, libc::F_SETFD, 0) {
                 -1 => Err(io::Error::last_os_error()),
                 _ => Ok(()),
             }
         });
     }
-    command.spawn()
+    let mut child = command.spawn()?;
+    tokio::spawn(async move { child.wait().await });
+    Ok(ours)
 }
 
 /// What the supervisor says next; `None` when the lifeline closed.
@@ -118,7 +158,7 @@ async fn next(read: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Said>> {
     }
 }
 
-async fn watch_over(mut read: BufReader<OwnedReadHalf>, mut child: Child, cookie: Cookie, tell: watch::Sender<Life>) {
+async fn watch_over(mut read: BufReader<OwnedReadHalf>, cookie: Cookie, tell: watch::Sender<Life>) {
     let mut exit = Exit::Unknown;
     loop {
         match next(&mut read).await {
@@ -135,6 +175,5 @@ async fn watch_over(mut read: BufReader<OwnedReadHalf>, mut child: Child, cookie
             }
         }
     }
-    let _ = child.wait().await;
     tell.send_replace(Life::Gone(exit));
 }

@@ -1,6 +1,7 @@
-//! The process supervisor of Linux: what runs when a program of ours starts itself again with [`SUPERVISE_FLAG`].
+//! The process supervisor of Linux: what runs when a program of ours starts itself again with [`SUPERVISE_FLAG`]. That
+//! process forks a supervisor for each server, and knows nothing of any.
 //!
-//! It starts one server, is subreaper of everything the server starts, and ends all of it when the server's own process
+//! A supervisor starts one server, is subreaper of everything the server starts, and ends all of it when the server's own process
 //! ends, when it is told to, or when the lifeline (a socket to the app) closes for whatever reason. It stays single-threaded,
 //! holds no file but the lifeline, and its arguments and environment say nothing about the server: what to start comes
 //! over the lifeline.
@@ -9,7 +10,7 @@
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -20,14 +21,20 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 use super::procfs::{self, Proc};
 use super::{Exit, Spec};
 use crate::limits::TERMINATE_GRACE;
 use crate::machine::environment::Environment;
 
-/// The hidden first argument; the second is the number of the lifeline's file descriptor.
+/// The hidden first argument, by which a program of ours knows that it is not to be itself.
 pub const SUPERVISE_FLAG: &str = "--mework-supervise";
+/// The second argument; the third is the number of the socket over which it is asked to fork.
+pub(super) const FORK: &str = "fork";
+
+/// What a supervisor gets: its lifeline, and the server's three streams.
+pub(super) type Handed<'a> = [BorrowedFd<'a>; 4];
 
 /// More than any argument list the kernel takes: what comes over the lifeline is ours, but it is counted all the same.
 const SPEC_BYTES: usize = 64 << 20;
@@ -38,23 +45,70 @@ const ROUND: Duration = Duration::from_millis(20);
 /// What cannot be killed for this long (it belongs to another user, or hangs in the kernel) is left behind.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Call first in `main`. When this process was started to supervise a server it does that, and never returns.
+/// Call first in `main`. When this process was started to supervise servers it does that, and never returns.
 pub fn supervise_if_asked() {
     let mut args = std::env::args_os().skip(1);
     if args.next().as_deref() != Some(OsStr::new(SUPERVISE_FLAG)) {
         return;
     }
-    let lifeline = args.next().and_then(|fd| fd.to_str()?.parse::<RawFd>().ok()).filter(|fd| *fd > 2);
-    let Some(lifeline) = lifeline.filter(|fd| is_socket(*fd)) else {
+    let forks = args.next().as_deref() == Some(OsStr::new(FORK));
+    let socket = args.next().and_then(|fd| fd.to_str()?.parse::<RawFd>().ok()).filter(|fd| forks && *fd > 2);
+    let Some(socket) = socket.filter(|fd| is_socket(*fd)) else {
         eprintln!("{SUPERVISE_FLAG} is how Mework starts itself; it is of no use by hand.");
         std::process::exit(2);
     };
     // The number is ours: whoever started us says so, and nothing else here has opened anything yet.
-    let lifeline = UnixStream::from(unsafe { OwnedFd::from_raw_fd(lifeline) });
-    std::process::exit(match supervise(lifeline) {
-        Ok(()) => 0,
-        Err(_) => 1,
-    });
+    let socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(socket) });
+    end(fork_when_asked(&socket))
+}
+
+fn end(result: io::Result<()>) -> ! {
+    std::process::exit(i32::from(result.is_err()))
+}
+
+/// The fork server: a new supervisor for whatever comes over the socket, until that closes.
+fn fork_when_asked(socket: &UnixStream) -> io::Result<()> {
+    keep_only(socket.as_raw_fd());
+    let _ = prctl::set_name(c"mework-superv");
+    // Usually done already by the app between fork and exec.
+    let _ = nix::unistd::setsid();
+    // Nobody asks how a supervisor ended; its lifeline says all there is to know.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    while let Some(handed) = handed(socket)? {
+        let Ok([lifeline, stdin, stdout, stderr]) = <[OwnedFd; 4]>::try_from(handed) else { continue };
+        // Where no process can be had, the lifeline closes here, and the app hears that.
+        if unsafe { libc::fork() } == 0 {
+            for (number, stream) in [stdin, stdout, stderr].iter().enumerate() {
+                unsafe { libc::dup2(stream.as_raw_fd(), number as RawFd) };
+            }
+            end(supervise(lifeline.into()));
+        }
+    }
+    Ok(())
+}
+
+/// What was handed over next; `None` when the app is gone.
+fn handed(socket: &UnixStream) -> io::Result<Option<Vec<OwnedFd>>> {
+    let mut byte = [0];
+    let mut slices = [IoSliceMut::new(&mut byte)];
+    let mut space = nix::cmsg_space!([RawFd; 4]);
+    let message = loop {
+        match recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
+            Err(nix::Error::EINTR) => {}
+            other => break other?,
+        }
+    };
+    if message.bytes == 0 {
+        return Ok(None);
+    }
+    let mut handed = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(descriptors) = control {
+            // Ours from here on.
+            handed.extend(descriptors.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+        }
+    }
+    Ok(Some(handed))
 }
 
 fn is_socket(fd: RawFd) -> bool {
@@ -159,13 +213,13 @@ fn supervise(mut lifeline: UnixStream) -> io::Result<()> {
     prctl::set_child_subreaper(true)?;
     // Seen in `ps`; the file is `/proc/self/exe` to whoever started us.
     let _ = prctl::set_name(c"mework-superv");
-    // Usually done already by the app between fork and exec.
+    // Its own: a signal to the fork server's group is none to it.
     let _ = nix::unistd::setsid();
     let mut watched = SigSet::empty();
     for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         watched.add(signal);
     }
-    // Inherited as ignored from whoever started the app, it would make the kernel reap the server and lose its exit.
+    // Ignored, as in the fork server, it would make the kernel reap the server and lose its exit.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&watched), None)?;
     let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
