@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use consents::{ChangedTool, ConsentRow, SeenTool};
@@ -240,6 +241,9 @@ fn connect(path: &Path) -> Result<Connection> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // The last one to close would write the journal back and wait for the disk, also at the end of a command that only
+    // read. Nothing is lost: the journal is read by whoever opens next, and [`Store::leave`] writes it back.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 

@@ -132,7 +132,7 @@ impl Store {
         .await
     }
 
-    /// Says goodbye: this process's leases are free at once.
+    /// Says goodbye: this process's leases are free at once, and what the journal holds is written back.
     pub async fn leave(&self) -> Result<()> {
         let (ours, folder) = (self.process.id.clone(), self.process.folder.clone());
         self.write(move |t| {
@@ -140,6 +140,8 @@ impl Store {
             let _ = std::fs::remove_file(lock_path(&folder, &ours));
             Ok(())
         })
-        .await
+        .await?;
+        // As far as nobody else uses it just now; they write back the rest.
+        self.run(|c| Ok(c.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)).await
     }
 }
