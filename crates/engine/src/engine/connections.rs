@@ -92,6 +92,22 @@ impl Eras for RememberedEras {
     }
 }
 
+/// Changes of connections that are taken in at once.
+const CHANGES_AT_ONCE: usize = 32;
+
+/// Groups of changes in order, each with one change of a connection at most: no state goes by unseen.
+fn side_by_side(changes: impl Iterator<Item = Change>) -> Vec<Vec<Change>> {
+    let mut groups: Vec<Vec<Change>> = Vec::new();
+    for change in changes {
+        let is_same = |one: &Change| one.conversation == change.conversation && one.server == change.server;
+        match groups.last_mut() {
+            Some(group) if !group.iter().any(is_same) => group.push(change),
+            Some(_) | None => groups.push(vec![change]),
+        }
+    }
+    groups
+}
+
 impl Engine {
     /// A row's badge: a test in progress wins, then the connection's state, then the last test.
     pub(super) fn status(&self, conversation: &str, server: &Server) -> ServerStatus {
@@ -256,32 +272,44 @@ impl Engine {
     pub(super) fn watch_pool(self: &Arc<Self>, mut changes: UnboundedReceiver<Change>) {
         let engine = Arc::downgrade(self);
         tokio::spawn(async move {
-            while let Some(change) = changes.recv().await {
+            let mut came = Vec::new();
+            while changes.recv_many(&mut came, CHANGES_AT_ONCE).await > 0 {
                 let Some(engine) = engine.upgrade() else { return };
-                if let Err(e) = engine.connection_changed(change).await {
-                    tracing::warn!("a connection's state could not be shown: {e}");
+                for together in side_by_side(came.drain(..)) {
+                    if let Err(e) = engine.connections_changed(together).await {
+                        tracing::warn!("a connection's state could not be shown: {e}");
+                    }
                 }
             }
         });
     }
 
-    async fn connection_changed(&self, change: Change) -> Result<()> {
-        let Change { conversation, server, health } = change;
-        let id = server.to_string();
-        {
-            let mut known = self.badges.known();
-            // Unticked, or of a call without a conversation: nobody shows it.
-            let Some(line) = known.connections.get_mut(&(conversation.clone(), id.clone())) else { return Ok(()) };
-            match &health {
-                Health::Connecting { since } => line.began = Some(*since),
-                Health::Idle | Health::Connected { .. } | Health::Failed { .. } => {}
+    /// Changes of different connections: windows are told of them in one go.
+    async fn connections_changed(&self, changes: Vec<Change>) -> Result<()> {
+        let mut conversations = BTreeSet::new();
+        for Change { conversation, server, health } in changes {
+            let id = server.to_string();
+            {
+                let mut known = self.badges.known();
+                // Unticked, or of a call without a conversation: nobody shows it.
+                let Some(line) = known.connections.get_mut(&(conversation.clone(), id)) else { continue };
+                match &health {
+                    Health::Connecting { since } => line.began = Some(*since),
+                    Health::Idle | Health::Connected { .. } | Health::Failed { .. } => {}
+                }
+                line.status = shown::health(&health, line.began);
             }
-            line.status = shown::health(&health, line.began);
+            if let Health::Connected { tools, .. } = &health
+                && let Err(e) = self.note_tools(&conversation, &server, tools).await
+            {
+                tracing::warn!("what a server's tools look like could not be kept: {e}");
+            }
+            conversations.insert(conversation);
         }
-        if let Health::Connected { tools, .. } = &health {
-            self.note_tools(&conversation, &server, tools).await?;
+        for conversation in conversations {
+            self.publish_conversation(&conversation).await?;
         }
-        self.publish_conversation(&conversation).await
+        Ok(())
     }
 
     /// Row 6: tools that look otherwise than the last time they were listed are named, where they are about to be used.
