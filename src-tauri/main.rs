@@ -6,6 +6,7 @@
 //! - [`wire`]: requests and events between the page and the engine
 //! - [`window`]: the one window: its guards, its title, its closing
 //! - [`zoom`]: how large the page is drawn
+//! - [`kept`]: small files of the window's own
 //! - [`links`]: which addresses may leave the window, to the system's browser
 //!
 //! It knows no feature of the product: those are the engine's and the page's.
@@ -13,6 +14,7 @@
 #![cfg_attr(all(windows, not(debug_assertions)), windows_subsystem = "windows")]
 
 mod host;
+mod kept;
 mod links;
 mod start;
 mod window;
@@ -27,6 +29,7 @@ use mework_engine::machine::Surroundings;
 use tauri::{Manager, RunEvent};
 
 fn main() -> ExitCode {
+    mework_engine::machine::panics_to_stderr();
     mework_engine::machine::process::supervise_if_asked();
     mework_engine::machine::warnings_to_stderr();
     if let Err(problem) = start::display() {

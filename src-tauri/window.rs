@@ -1,7 +1,7 @@
 //! The one window: opening it where it was, keeping its page where it belongs, its title, and asking before calls that
 //! run are ended with it (B43, security row 8).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -13,7 +13,7 @@ use tauri::{App, AppHandle, Manager, WebviewWindow, WebviewWindowBuilder, Window
 use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind};
 use tauri_plugin_window_state::StateFlags;
 
-use crate::{links, zoom};
+use crate::{kept, links, zoom};
 
 const MAIN: &str = "main";
 
@@ -50,9 +50,13 @@ fn bring_to_front(app: &AppHandle) {
 /// Size, place and zoomed state, kept in the data folder. An absolute file name replaces the plugin's own folder.
 pub fn remembered_place(data: &Path) -> TauriPlugin<Wry> {
     tauri_plugin_window_state::Builder::new()
-        .with_filename(data.join("window.json").to_string_lossy())
+        .with_filename(place_file(data).to_string_lossy())
         .with_state_flags(StateFlags::SIZE | StateFlags::POSITION | StateFlags::MAXIMIZED | StateFlags::FULLSCREEN)
         .build()
+}
+
+fn place_file(data: &Path) -> PathBuf {
+    data.join("window.json")
 }
 
 /// What closing depends on.
@@ -69,6 +73,9 @@ pub fn open(app: &App, data: &Path, engine: Arc<Engine>) -> tauri::Result<()> {
     let Some(config) = app.config().app.windows.iter().find(|w| w.label == MAIN) else {
         return Err(tauri::Error::WindowNotFound);
     };
+    if let Err(problem) = kept::prepare(&place_file(data), "{}") {
+        tracing::warn!(%problem, "the window's place could not be kept to oneself");
+    }
     let development = cfg!(dev).then(|| app.config().build.dev_url.clone()).flatten();
     let window = WebviewWindowBuilder::from_config(app, config)?
         .data_directory(data.join("webview"))

@@ -43,7 +43,7 @@ impl Zoom {
 #[tauri::command]
 pub fn zoom(window: WebviewWindow, kept: State<'_, Zoom>, step: i8) {
     let percent = stepped(kept.percent(), step);
-    if let Err(problem) = std::fs::write(&kept.0, percent.to_string()) {
+    if let Err(problem) = crate::kept::write(&kept.0, &percent.to_string()) {
         tracing::warn!(%problem, "the zoom could not be kept");
     }
     kept.apply(&window);

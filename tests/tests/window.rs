@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -272,6 +273,11 @@ async fn b43_size_and_zoom_come_back() {
     window.run(press, vec!["+".into()]).await;
     window.until("the page to be drawn larger", "return Math.abs(900 / innerWidth - 1.25) < 0.01").await;
     window.end_in_order().await;
+    // Row 42: nobody else can read what is kept.
+    for kept in ["window.json", "zoom"] {
+        let mode = home.path().join(".local/share/mework").join(kept).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{kept}");
+    }
 
     let again = desktop.open_window(&home).await;
     again.until("the same size and zoom", "return Math.abs(900 / innerWidth - 1.25) < 0.01").await;

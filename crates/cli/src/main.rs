@@ -34,6 +34,7 @@ use args::{Cli, Command};
 use output::Stop;
 
 fn main() -> ExitCode {
+    mework_engine::machine::panics_to_stderr();
     mework_engine::machine::process::supervise_if_asked();
     mework_engine::machine::warnings_to_stderr();
     match Cli::parse().command {

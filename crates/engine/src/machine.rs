@@ -11,6 +11,7 @@ pub mod http;
 pub mod local;
 #[cfg(unix)]
 pub mod login;
+mod panics;
 pub mod process;
 pub mod resolve;
 mod surroundings;
@@ -18,6 +19,7 @@ mod warnings;
 
 use std::path::PathBuf;
 
+pub use panics::panics_to_stderr;
 pub use surroundings::SurroundingsError;
 pub use warnings::warnings_to_stderr;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use base64::Engine as _;
 
@@ -79,9 +79,43 @@ const HIDDEN: &str = "•••";
 
 /// The live secret values of the app: expanded variables, header values, secret-looking `env` values. Everything that is
 /// logged or shown outside its own field passes through [`Scrubber::scrub`]. Cheap to clone; all clones share one list.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Scrubber {
     values: Arc<RwLock<BTreeSet<Secret>>>,
+}
+
+/// Every list of this process: whoever writes of a panic knows none of the app's parts.
+static LISTS: Mutex<Vec<Weak<RwLock<BTreeSet<Secret>>>>> = Mutex::new(Vec::new());
+
+impl Default for Scrubber {
+    fn default() -> Self {
+        let values = Arc::default();
+        let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.retain(|list| list.strong_count() > 0);
+        lists.push(Arc::downgrade(&values));
+        Self { values }
+    }
+}
+
+/// The text without any secret of this process. Never waits: `None` where a list cannot be read at this moment, as when the
+/// thread that panics is writing to it.
+pub fn scrub_for_panic(text: &str) -> Option<String> {
+    let lists: Vec<_> = LISTS.try_lock().ok()?.iter().filter_map(Weak::upgrade).collect();
+    let mut text = text.to_owned();
+    for values in lists {
+        text = hidden(&text, &*values.try_read().ok()?);
+    }
+    Some(text)
+}
+
+fn hidden(text: &str, known: &BTreeSet<Secret>) -> String {
+    let mut out = std::borrow::Cow::Borrowed(text);
+    for Secret(_, value) in known {
+        if out.contains(value.as_str()) {
+            out = out.replace(value.as_str(), HIDDEN).into();
+        }
+    }
+    out.into_owned()
 }
 
 /// Ordered by length, longest first, so that a value that contains another is hidden whole.
@@ -119,14 +153,7 @@ impl Scrubber {
 
     /// The text with every known value replaced by `•••`.
     pub fn scrub(&self, text: &str) -> String {
-        let known = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        let mut out = std::borrow::Cow::Borrowed(text);
-        for Secret(_, value) in known.iter() {
-            if out.contains(value.as_str()) {
-                out = out.replace(value.as_str(), HIDDEN).into();
-            }
-        }
-        out.into_owned()
+        hidden(text, &self.values.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// [`scrub`](Self::scrub), then [`display`]: how a server's words reach a log or a message.
