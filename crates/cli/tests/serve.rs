@@ -29,6 +29,30 @@ fn row_22_the_token_signs_in_once_and_leads_to_a_clean_address() {
     assert_eq!(served.get("/", &cookie).status, 200);
 }
 
+/// The browser gets the address that is printed, whole and as one argument, and it still works.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_address_is_opened_when_asked_for() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let opened = home.path("opened");
+    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{0}.new' && mv '{0}.new' '{0}'\n", opened.display());
+    home.write("stand-ins/xdg-open", &script);
+    std::fs::set_permissions(home.path("stand-ins/xdg-open"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths([home.path("stand-ins"), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let served = Served::with(&home, |command| {
+        command.arg("--open").env("PATH", path);
+    });
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !opened.exists() {
+        assert!(std::time::Instant::now() < give_up, "no browser was opened");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let given = std::fs::read_to_string(&opened).unwrap();
+    assert_eq!(given, format!("http://127.0.0.1:{}/?token={}\n", served.port, served.token));
+    served.sign_in();
+}
+
 #[test]
 fn row_22_names_that_only_lead_here_are_refused() {
     let home = Home::new();

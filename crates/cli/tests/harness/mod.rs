@@ -228,16 +228,17 @@ pub const INDEX: &str = "<!doctype html><title>page</title><script type=\"module
 
 impl Served {
     pub fn start(home: &Home) -> Self {
+        Self::with(home, |_| {})
+    }
+    /// With more arguments or variables.
+    pub fn with(home: &Home, more: impl FnOnce(&mut Command)) -> Self {
         home.write("page/index.html", INDEX);
         home.write("page/app.js", "document.title = 'ran';");
         home.write("secret.txt", "not for the page");
         let page = home.path("page");
-        let mut process = home
-            .command(&["serve", "--ui", page.to_str().unwrap()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = home.command(&["serve", "--ui", page.to_str().unwrap()]);
+        more(&mut command);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
