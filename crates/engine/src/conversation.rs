@@ -10,7 +10,7 @@ pub mod shown;
 use std::path::{Component, Path, PathBuf};
 
 use crate::config::{Level, Listing, Scope, Server};
-use crate::store::ConsentRow;
+use crate::store::{ConsentRow, ConversationRow};
 use crate::text;
 use crate::wire::{Consent, Review};
 
@@ -51,12 +51,22 @@ pub fn folder(scope: &Scope, workspaces: &[PathBuf], scratch: Option<&Path>, hom
     }
 }
 
-/// A title as it is kept: one line, nothing that hides, not too long.
+/// What a conversation is called: by the title a person gave it, else by its first call.
+pub fn name(row: &ConversationRow) -> String {
+    let first_call = row.first_call.as_deref().map(title).unwrap_or_default();
+    [&row.title, &first_call].into_iter().find(|name| !name.is_empty()).map_or("New conversation", String::as_str).into()
+}
+
+/// What an untitled conversation is called after a call.
+pub fn named_after(server: &str, tool: &str) -> String {
+    title(&format!("{server} · {tool}"))
+}
+
+/// A title as it is kept: one line, nothing that hides, not too long. Empty: none.
 pub fn title(wanted: &str) -> String {
     const TITLE_CHARS: usize = 120;
     let one_line = wanted.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title = text::display_capped(&one_line, TITLE_CHARS);
-    if title.is_empty() { "New conversation".into() } else { title }
+    text::display_capped(&one_line, TITLE_CHARS)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -112,7 +122,7 @@ mod tests {
     #[test]
     fn titles_are_one_line() {
         assert_eq!(title("  a\n b\t"), "a b");
-        assert_eq!(title(""), "New conversation");
+        assert_eq!(title(" "), "");
         assert_eq!(title("a\u{202e}b"), "a⟨U+202E⟩b");
     }
 

@@ -13,6 +13,7 @@ use super::{Answer, Asker, CallArguments, CallOnce, Engine};
 use crate::approval::{self, queue};
 use crate::config::Launch;
 use crate::conversation::call::{self, Call, Cleared, House, Reached};
+use crate::conversation;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
 use crate::mcp::connection::{CallError, expand};
@@ -93,6 +94,7 @@ impl Engine {
         };
         let mut entry = call.entry(&cleared, &p.tool);
         self.store.touch(&row.id).await?;
+        self.store.set_first_call(&row.id, conversation::named_after(&entry.server_name, &entry.tool)).await?;
         house.state(&entry).await;
         let (stop, mut stopped) = watch::channel(None);
         self.calls.under_way().insert(call.id.clone(), Under { conversation: row.id, stop });
@@ -310,7 +312,7 @@ fn failed(message: String) -> Failure {
 fn shown_card(card: queue::Card, row: Option<&ConversationRow>) -> Card {
     Card {
         conversation: card.binding.conversation.unwrap_or_default(),
-        conversation_title: row.map(|row| row.title.clone()).unwrap_or_default(),
+        conversation_title: row.map(conversation::name).unwrap_or_default(),
         id: card.id,
         entry: card.entry,
         server: card.binding.server,

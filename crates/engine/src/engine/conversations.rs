@@ -63,6 +63,7 @@ impl Engine {
         let row = ConversationRow {
             id: id.clone(),
             title: conversation::title(p.title.as_deref().unwrap_or_default()),
+            first_call: None,
             // The built-in preset (B39): level Manual, discovery on, no servers.
             level: Security::Manual,
             discovery: true,
@@ -76,6 +77,7 @@ impl Engine {
         Ok(IdReply { id })
     }
 
+    /// An empty title gives the conversation back the name of its first call.
     pub async fn conversation_rename(&self, p: ConversationRename) -> Result<Empty> {
         self.owned(&p.id).await?;
         self.store.set_title(&p.id, &conversation::title(&p.title)).await?;
@@ -248,8 +250,8 @@ impl Engine {
                     held_by: held.iter().find(|(id, _)| *id == row.id).map(|(_, holder)| holder_words(holder)),
                     waiting_cards: count.waiting,
                     running_calls: count.running,
+                    title: conversation::name(&row),
                     id: row.id,
-                    title: row.title,
                     workspaces: row.workspaces,
                     temporary: row.temporary,
                     updated_at: row.updated_at,

@@ -17,7 +17,10 @@ pub struct WorkspaceRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationRow {
     pub id: String,
+    /// A person's; empty when nobody gave it one.
     pub title: String,
+    /// The server and tool that were called first here, as they were then.
+    pub first_call: Option<String>,
     pub level: Level,
     pub discovery: bool,
     pub draft: String,
@@ -115,6 +118,10 @@ impl Store {
     }
     pub async fn set_draft(&self, id: &str, draft: &str) -> Result<()> {
         self.update(id, "UPDATE conversations SET draft = ?2 WHERE id = ?1", draft.to_owned()).await
+    }
+    /// Remembers what was called first in it.
+    pub async fn set_first_call(&self, id: &str, call: String) -> Result<()> {
+        self.update(id, "UPDATE conversations SET first_call = ?2 WHERE id = ?1 AND first_call IS NULL", call).await
     }
     /// Something happened in it: it moves up.
     pub async fn touch(&self, id: &str) -> Result<()> {
@@ -217,7 +224,8 @@ fn conversations(t: &Transaction<'_>, only: Option<&str>) -> Result<Vec<Conversa
         workspaces.entry(conversation).or_default().push(workspace);
     }
     let mut statement = t.prepare(
-        "SELECT id, title, level, discovery, draft, temporary, updated_at FROM conversations WHERE ?1 IS NULL OR id = ?1",
+        "SELECT id, title, level, discovery, draft, temporary, updated_at, first_call FROM conversations
+         WHERE ?1 IS NULL OR id = ?1",
     )?;
     let mut rows = Vec::new();
     let mut found = statement.query([only])?;
@@ -230,6 +238,7 @@ fn conversations(t: &Transaction<'_>, only: Option<&str>) -> Result<Vec<Conversa
             draft: row.get(4)?,
             temporary: row.get(5)?,
             updated_at: row.get(6)?,
+            first_call: row.get(7)?,
             workspaces: workspaces.remove(&id).unwrap_or_default(),
             id,
         });

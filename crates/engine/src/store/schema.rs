@@ -91,6 +91,15 @@ CREATE INDEX entries_sent ON entries
     (json_extract(body, '$.server'), json_extract(body, '$.tool'), json_extract(body, '$.started_at'))
     WHERE json_extract(body, '$.started_at') IS NOT NULL;
 ",
+    r"
+-- A title is a person's, or empty; a conversation without one is called after its first call.
+ALTER TABLE conversations ADD COLUMN first_call TEXT;
+UPDATE conversations SET title = '' WHERE title = 'New conversation';
+UPDATE conversations SET first_call = (
+    SELECT json_extract(body, '$.server_name') || ' · ' || json_extract(body, '$.tool') FROM entries
+    WHERE conversation = conversations.id AND json_extract(body, '$.kind') = 'call' ORDER BY at, entries.id LIMIT 1
+);
+",
 ];
 
 /// Opens the database at `path` and brings it up to date.

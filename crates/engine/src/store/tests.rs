@@ -6,6 +6,7 @@ fn row(id: &str) -> ConversationRow {
     ConversationRow {
         id: id.into(),
         title: "T".into(),
+        first_call: None,
         level: Level::AcceptEdits,
         discovery: true,
         draft: "half a thought".into(),
@@ -140,6 +141,33 @@ async fn an_older_database_is_brought_forward_and_a_copy_kept() {
     let version: u32 = copy.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     let title: String = copy.query_row("SELECT title FROM conversations WHERE id = 'c1'", [], |row| row.get(0)).unwrap();
     assert_eq!((version as usize, title.as_str()), (schema::MIGRATIONS.len(), "T"));
+}
+
+/// Conversations of before there were names for untitled ones get theirs; a person's title stays.
+#[tokio::test]
+async fn untitled_conversations_of_an_older_database_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_owned();
+    let older = &schema::MIGRATIONS[..2];
+    let (store, _) = Store::open_blocking(&path, "test", older).unwrap();
+    let old = |id: &'static str, title: &'static str| {
+        move |t: &rusqlite::Transaction<'_>| {
+            let sql = "INSERT INTO conversations VALUES (?1, ?2, 'manual', 1, '', 0, 1, 1)";
+            Ok(t.execute(sql, (id, title)).map(|_| ())?)
+        }
+    };
+    for (id, title) in [("called", "New conversation"), ("empty", "New conversation"), ("mine", "Mine")] {
+        store.write(old(id, title)).await.unwrap();
+        if id != "empty" {
+            store.put_entry(id, &entry(&format!("e-{id}"), CallState::Stopped)).await.unwrap();
+        }
+    }
+    drop(store);
+    let (store, _) = Store::open_blocking(&path, "test", schema::MIGRATIONS).unwrap();
+    let mut rows = store.conversations().await.unwrap();
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    let named: Vec<_> = rows.iter().map(|row| (row.title.as_str(), row.first_call.as_deref())).collect();
+    assert_eq!(named, [("", Some("s · t")), ("", None), ("Mine", Some("s · t"))]);
 }
 
 /// Security row 42: nobody else can look.
