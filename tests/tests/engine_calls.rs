@@ -367,3 +367,60 @@ async fn b34_several_cards_wait_side_by_side() {
     assert_eq!(left, [0, 1, 3, 4].map(|n: usize| entries[n].0.clone()));
     assert_eq!(c.sent("request tools/call"), 1);
 }
+
+/// Nobody named it: it is called after its first call, until somebody does.
+#[tokio::test]
+async fn an_untitled_conversation_is_called_after_its_first_call() {
+    let mut calling = Calling::new(&[]).await;
+    async fn title(calling: &mut Calling) -> String {
+        let snapshot = calling.window.ok("snapshot", json!({})).await;
+        snapshot["conversations"][0]["title"].as_str().unwrap().to_owned()
+    }
+    assert_eq!(title(&mut calling).await, "New conversation");
+    calling.start("echo", "{}").await;
+    assert_eq!(title(&mut calling).await, "fake · echo");
+    let card = calling.window.wait(|event| match event {
+        Event::Cards { cards } => cards.into_iter().next(),
+        _ => None,
+    });
+    assert_eq!(card.await.conversation_title, "fake · echo");
+    calling.start("after", r#"{"ms":1}"#).await;
+    assert_eq!(title(&mut calling).await, "fake · echo");
+
+    let rename = |title| json!({ "id": calling.conversation, "title": title });
+    calling.window.ok("conversation.rename", rename("Mine")).await;
+    calling.start("echo", "{}").await;
+    assert_eq!(title(&mut calling).await, "Mine");
+    let rename = json!({ "id": calling.conversation, "title": " " });
+    calling.window.ok("conversation.rename", rename).await;
+    assert_eq!(title(&mut calling).await, "fake · echo");
+}
+
+/// Where a call's time goes is written down: to the server, to a person, to the tool.
+#[tokio::test]
+async fn a_call_keeps_when_it_was_asked_about_and_answered() {
+    let mut calling = Calling::new(&[]).await;
+    calling.start("echo", "{}").await;
+    let card = calling.window.wait(|event| match event {
+        Event::Cards { cards } => cards.into_iter().next(),
+        _ => None,
+    });
+    let card = card.await;
+    calling.window.ok("card.answer", json!({ "card": card.id, "allow": true })).await;
+    let (at, call) = calling
+        .window
+        .wait(|event| match event {
+            Event::Entry { entry, .. } => match entry.body {
+                EntryBody::Call(call) if matches!(call.state, CallState::Done(_)) => Some((entry.at, call)),
+                _ => None,
+            },
+            _ => None,
+        })
+        .await;
+    let moments = [Some(at), call.asked_at, call.answered_at, call.started_at, call.ended_at].map(Option::unwrap);
+    assert!(moments.is_sorted(), "{moments:?}");
+    assert_eq!(call.asked_at, Some(card.at));
+    let kept = calling.window.ok("conversation.open", json!({ "id": calling.conversation })).await;
+    let kept = &kept["transcript"][0]["body"];
+    assert_eq!((&kept["asked_at"], &kept["answered_at"]), (&json!(call.asked_at), &json!(call.answered_at)));
+}

@@ -13,7 +13,7 @@ const files: FakeTool[] = [
   { name: "search_files", description: "Recursively search for files and directories matching a pattern.", input_schema: { type: "object", required: ["path", "pattern"], properties: { path: { type: "string" }, pattern: { type: "string" }, excludePatterns: { type: "array", items: { type: "string" }, default: [] } } } },
   { name: "delete_everything", title: "Delete", description: "Removes a directory with all that is in it.", always_asks: true, input_schema: { type: "object", required: ["path"], properties: { path: { type: "string" } } } },
 ];
-const connected = (tools: number, name: string) => ({ kind: "connected" as const, tools, set_aside: [], notices: [], server_name: name, server_version: "2026.7.1", protocol: "2025-11-25", elapsed_ms: 812 });
+const connected = (tools: number, name: string) => ({ kind: "connected" as const, tools, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: name, server_version: "2026.7.1", protocol: "2025-11-25", elapsed_ms: 812 });
 const failed = {
   kind: "failed" as const,
   stage: "handshake" as const,
@@ -38,7 +38,7 @@ const png = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAnklEQVR42u3QMRFDIQB
 const call = (id: string, at: number, more: Partial<Extract<Entry["body"], { kind: "call" }>>): Entry => ({
   id,
   at,
-  body: { kind: "call", server: "filesystem", server_name: "filesystem", machine: "This computer", tool: "read_file", arguments: '{"path":"src/main.rs"}', state: { kind: "running" }, approval: { by: "person in the window", at: at + 2000, arguments_digest: "9f86d081884c7d659a2feaa0c55ad015" }, started_at: at + 2000, ended_at: at + 2400, ...more },
+  body: { kind: "call", server: "filesystem", server_name: "filesystem", machine: "This computer", tool: "read_file", arguments: '{"path":"src/main.rs"}', state: { kind: "running" }, approval: { by: "person in the window", at: at + 2000, arguments_digest: "9f86d081884c7d659a2feaa0c55ad015" }, asked_at: at + 120, answered_at: at + 2000, started_at: at + 2000, ended_at: at + 2400, ...more },
 });
 const transcript: Entry[] = [
   { id: "n1", at: now - 2 * hour, body: { kind: "notice", text: "docs could not be reached and was left out: it ended before it answered, with exit code 1.", diff: [] } },
@@ -48,6 +48,8 @@ const transcript: Entry[] = [
   call("e4", now - 20 * 60_000, { tool: "screenshot", arguments: '{"window":1}', state: { kind: "done", is_error: false, bytes: 9102, elapsed_ms: 640, content: [{ type: "image", mime: "image/png", data: png, width: 96, height: 64 }, { type: "resource_link", name: "Full page", uri: "file:///tmp/shot.png", mime: "image/png" }, { type: "audio", mime: "audio/wav", bytes: 48211 }] } }),
   call("e5", now - 9 * 60_000, { tool: "search_files", arguments: '{"path":".","pattern":"**/*.rs"}', state: { kind: "failed", message: "It did not answer within 45 s and was stopped. The server was closed; the next call starts it anew.", stderr: ["indexing…", "indexing…"], elapsed_ms: 45012 } }),
   call("e6", now - 8 * 60_000, { tool: "write_file", arguments: '{"path":"notes.md","content":"# Notes"}', approval: undefined, started_at: undefined, state: { kind: "denied", reason: "Not in this folder." } }),
+  // Four at once, and one that somebody stopped.
+  ...[300, 900, 20_000, 4_000].map((ms, i) => call(`p${i}`, now - 7 * 60_000 + i * 150, { tool: `part_${i}`, approval: undefined, started_at: now - 7 * 60_000 + i * 150 + 60, ended_at: now - 7 * 60_000 + i * 150 + 60 + ms, state: i === 2 ? { kind: "stopped" } : { kind: "done", is_error: false, bytes: 2, elapsed_ms: ms, content: [] } })),
 ];
 const workspaces = [
   { id: "api", path: "/home/ada/work/api", name: "api", machine: "This computer", exists: true },
@@ -68,7 +70,10 @@ const many: FakeServer[] = Array.from({ length: 200 }, (_, i) => ({
   tools: Array.from({ length: 20 }, (_, t) => ({ name: `${["read", "write", "list", "delete", "find"][t % 5]}_${["issue", "page", "user", "commit"][t % 4]}_${t}`, description: `Does thing ${t} of server ${i}.`, input_schema: { type: "object", properties: { id: { type: "string" }, limit: { type: "integer", default: 20 } } } })),
 }));
 
+const thousand: Entry[] = Array.from({ length: 1000 }, (_, i) => call(`t${i}`, now - 1000 * 4000 + i * 4000, { tool: `tool_${i % 7}`, ended_at: now - 1000 * 4000 + i * 4000 + 2000 + ((i * 7919) % 3000), state: { kind: "done", is_error: i % 9 === 0, bytes: 4, elapsed_ms: 3, content: [] } }));
+
 export const scenes: Record<string, FakeOptions> = {
+  thousand: { conversations: [{ id: "c1", title: "A thousand calls", entries: thousand }], servers: servers.slice(0, 2), ticked: ["filesystem"] },
   full: { workspaces, conversations, servers, ticked: ["filesystem", "time", "docs", "postgres", "git", "old-metrics"] },
   first: { app: { first_start: true } },
   found: { workspaces: [], conversations: [], servers: servers.slice(0, 5), app: { first_start: true } },

@@ -57,7 +57,7 @@ const said = () => find('[role="status"].sr', /.*/).textContent;
 
 const one: FakeOptions = {
   conversations: [{ id: "c1", title: "First" }],
-  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: { kind: "connected", tools: 6, set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 } }],
+  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: { kind: "connected", tools: 6, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 } }],
   ticked: ["sample"],
 };
 const startCall = (tool: string, args = "{}") => host.request("call.start", { conversation: "c1", server: "sample", tool, arguments: args });
@@ -182,7 +182,7 @@ test("B14, B15: sections, counts, a word for every state, names for every button
     conversations: [{ id: "c1", title: "First", workspaces: ["w1"] }],
     ticked: ["up", "gone"],
     servers: [
-      { name: "up", consent: "given", status: { kind: "connected", tools: 1, set_aside: [], notices: [], server_name: "u", server_version: "1", protocol: "p", elapsed_ms: 1 } },
+      { name: "up", consent: "given", status: { kind: "connected", tools: 1, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "u", server_version: "1", protocol: "p", elapsed_ms: 1 } },
       { name: "down", consent: "given", status: { kind: "failed", stage: "start", message: "It is missing.", stderr: ["a", "b"], stdout_noise: 0, stdout_sample: [] } },
       { name: "bad", available: false, reasons: ["cwd is not absolute."] },
       { name: "idle", level: "w1", consent: "given" },

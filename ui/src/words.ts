@@ -142,8 +142,28 @@ export const words = {
     started: (when: string) => `Asked for ${when}`,
     approved: (by: string) => `Allowed by ${by}`,
     approvedLong: (by: string, when: string) => `Allowed by ${by}, ${when}`,
-    time: (asked: string, ran: string) => `Before it ran ${asked}, running ${ran}`,
     ended: (server: string, tool: string, word: string) => `${tool} on ${server}: ${word}`,
+  },
+  notify: {
+    one: (server: string, tool: string) => `${server} wants to run ${tool}`,
+    many: (n: number) => `${count(n, "call")} wait for you`,
+    text: "Click to look and answer.",
+  },
+  timeline: {
+    label: "Timeline",
+    calls: (n: number) => `${count(n, "call")} in time`,
+    table: "As a table",
+    columns: ["Begun", "Call", "State", "Connecting", "Waiting for you", "Running"],
+    phase: { connecting: "Connecting", waiting: "Waiting for a person", running: "Running" },
+    end: { done: "Done", failed: "Failed", denied: "Denied or not run", stopped: "Stopped" },
+    spent: (phase: string, time: string) => `${phase} ${time}`,
+    bar: (server: string, tool: string, state: string, spent: string) => `${tool} on ${server}: ${state}. ${spent}`,
+    later: (ms: number) => {
+      const minutes = Math.round(ms / 60_000);
+      if (minutes < 60) return `${minutes} min later`;
+      const hours = Math.round(minutes / 60);
+      return hours < 48 ? `${hours} h later` : `${count(Math.round(hours / 24), "day")} later`;
+    },
   },
   result: {
     error: "The tool reported an error",
@@ -357,7 +377,7 @@ export const words = {
     noServers: "No server is ticked in this conversation.",
     noneReady: "None of the ticked servers is connected.",
     noMatch: (query: string) => `No tool matches “${query}”.`,
-    schemaSize: (size: string) => `definition ${size}`,
+    schemaSize: (size: string, tokens: string) => `definition ${size}, ${tokens}`,
     again: "Try again",
     look: "Look",
   },
@@ -424,7 +444,7 @@ export const words = {
   context: {
     title: "Tool definitions",
     none: "nothing yet; they show once a ticked server runs",
-    sum: (tools: number, size: string, tokens: string) => `${count(tools, "tool")} · ${size} · about ${tokens} tokens`,
+    sum: (tools: number, size: string, tokens: string) => `${count(tools, "tool")} · ${size} · ${tokens}`,
   },
   detail: {
     stages: "Stages of the test",
@@ -433,6 +453,8 @@ export const words = {
     noise: (n: number) => `${count(n, "line")} on stdout that ${n === 1 ? "is" : "are"} no MCP message`,
     server: "Answers as",
     tools: "Tools",
+    weight: (tools: number, size: string, tokens: string) => `${count(tools, "tool")}, definitions ${size}, ${tokens}`,
+    heaviest: "The heaviest tools",
     description: "Description",
     starts: "Starts",
     file: "Declared in",

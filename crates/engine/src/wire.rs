@@ -139,12 +139,19 @@ wire! {
     /// What a test or a connection found, kept until the entry changes.
     pub struct Connected {
         tools: u32,
+        /// What a model would be sent of the tools that are offered: all of it, and the heaviest of them, heaviest first.
+        #[ts(type = "number")] definition_bytes: usize,
+        heaviest: Vec<ToolWeight>,
         set_aside: Vec<SetAsideTool>,
         notices: Vec<String>,
         server_name: String,
         server_version: String,
         protocol: String,
         #[ts(type = "number")] elapsed_ms: u64,
+    }
+    pub struct ToolWeight {
+        name: String,
+        #[ts(type = "number")] bytes: usize,
     }
     pub struct SetAsideTool {
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] name: Option<String>,
@@ -280,6 +287,9 @@ wire! {
         /// Raw: what was asked for, when a person edited it on the card.
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] arguments_before: Option<String>,
         state: CallState,
+        /// When a card was put up for it, and when that was answered; what lies between is a person's time.
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional, type = "number")] asked_at: Option<Millis>,
+        #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional, type = "number")] answered_at: Option<Millis>,
         /// Who or what let it run, and when.
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] approval: Option<ApprovalRecord>,
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional, type = "number")] started_at: Option<Millis>,

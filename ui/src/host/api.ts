@@ -70,6 +70,10 @@ arguments: string,
  */
 arguments_before?: string, state: CallState, 
 /**
+ * When a card was put up for it, and when that was answered; what lies between is a person's time.
+ */
+asked_at?: number, answered_at?: number, 
+/**
  * Who or what let it run, and when.
  */
 approval?: ApprovalRecord, started_at?: number, ended_at?: number, };
@@ -115,7 +119,11 @@ arguments?: string,
  */
 reason?: string, };
 
-export type Connected = { tools: number, set_aside: Array<SetAsideTool>, notices: Array<string>, server_name: string, server_version: string, protocol: string, elapsed_ms: number, };
+export type Connected = { tools: number, 
+/**
+ * What a model would be sent of the tools that are offered: all of it, and the heaviest of them, heaviest first.
+ */
+definition_bytes: number, heaviest: Array<ToolWeight>, set_aside: Array<SetAsideTool>, notices: Array<string>, server_name: string, server_version: string, protocol: string, elapsed_ms: number, };
 
 export type Consent = "given" | "needed" | "changed";
 
@@ -378,6 +386,8 @@ input_schema: unknown, output_schema?: unknown, annotations?: unknown, server: s
 export type ToolGet = { conversation: string, server: string, tool: string, };
 
 export type ToolRef = { server: string, server_name: string, name: string, model_name: string, title?: string, description?: string, schema_bytes: number, always_asks: boolean, disabled: boolean, };
+
+export type ToolWeight = { name: string, bytes: number, };
 
 export type ToolsReply = { tools: Array<ToolRef>, };
 

@@ -223,7 +223,8 @@ export class FakeHost implements Host {
         return;
       }
     }
-    this.#setStatus(name, { kind: "connected", tools: server.tools?.length ?? 0, set_aside: [], notices: [], server_name: `@example/${name}`, server_version: "1.4.2", protocol: "2025-11-25", elapsed_ms: 518 });
+    const weights = (server.tools ?? []).map((t) => ({ name: t.name, bytes: this.#ref(server, t).schema_bytes })).sort((a, b) => b.bytes - a.bytes);
+    this.#setStatus(name, { kind: "connected", tools: weights.length, definition_bytes: weights.reduce((sum, t) => sum + t.bytes, 0), heaviest: weights, set_aside: [], notices: [], server_name: `@example/${name}`, server_version: "1.4.2", protocol: "2025-11-25", elapsed_ms: 518 });
   }
 
   #entry(conversation: string, entry: Entry): void {
@@ -270,7 +271,7 @@ export class FakeHost implements Host {
         why: tool?.always_asks ? "server_requires" : "level",
         at: Date.now(),
       };
-      put({ kind: "waiting", card: card.id });
+      put({ kind: "waiting", card: card.id }, { asked_at: card.at });
       const answer = await new Promise<{ allow: boolean; reason?: string; edited?: string } | null>((resolve) => {
         this.#cards.set(card.id, { card, answer: (allow, reason, edited) => resolve({ allow, ...(reason ? { reason } : {}), ...(edited === undefined ? {} : { edited }) }) });
         this.#stops.set(entryId, () => resolve(null));
@@ -278,7 +279,8 @@ export class FakeHost implements Host {
       });
       this.#cards.delete(card.id);
       this.#sendCards();
-      if (!answer) return put({ kind: "stopped" }, { ended_at: Date.now() });
+      if (!answer) return put({ kind: "stopped" }, { answered_at: Date.now(), ended_at: Date.now() });
+      put({ kind: "waiting", card: card.id }, { answered_at: Date.now() });
       if (!answer.allow) return put({ kind: "denied", ...(answer.reason ? { reason: answer.reason } : {}) }, { ended_at: Date.now() });
       by = c.level === "full_access" && !tool?.always_asks ? by : "a person in the window";
       edited = answer.edited;

@@ -16,6 +16,13 @@ export function bytes(count: number): string {
   return `${(count / 1024 / 1024).toFixed(1)} MiB`;
 }
 
+/** What a model would read of so many bytes of JSON: about four make a token. Rounded, as it is a guess. */
+export function tokens(bytes: number): string {
+  const about = bytes / 4;
+  const step = about < 100 ? 1 : about < 10_000 ? 10 : 100;
+  return `≈ ${number(Math.max(1, Math.round(about / step) * step))} tokens`;
+}
+
 export const number = (value: number): string => value.toLocaleString("en-US");
 
 export const clock = (at: number): string => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });

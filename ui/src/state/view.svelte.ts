@@ -59,6 +59,8 @@ export class View {
   chosen = $state.raw<{ server: string; tool: string; arguments?: string; at: number } | null>(null);
   /** What was edited on cards and not sent yet. */
   readonly edits = new Edits();
+  /** An entry of the open conversation that the transcript is to bring into sight. */
+  wanted = $state<string | null>(null);
   /** Counts up when the composer's picker is asked for from elsewhere. */
   pickerAsked = $state(0);
 
@@ -116,6 +118,7 @@ export class View {
     this.reviews = new Map();
     this.detail = null;
     this.adding = null;
+    this.wanted = null;
   }
 
   /** Remembers where the keyboard was, before a jump to a card. */

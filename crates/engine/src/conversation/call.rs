@@ -99,6 +99,8 @@ impl Call {
             arguments: self.arguments.text().into(),
             arguments_before: None,
             state: CallState::Connecting,
+            asked_at: None,
+            answered_at: None,
             approval: None,
             started_at: None,
             ended_at: None,
@@ -284,8 +286,11 @@ async fn asked(
         at: now(),
     };
     entry.state = CallState::Waiting { card: card.id.clone() };
+    entry.asked_at = Some(card.at);
     let shown = house.state(entry);
-    let (by, edited) = match house.ask(card, shown).await.map_err(|e| not_run(e.message))? {
+    let answer = house.ask(card, shown).await;
+    entry.answered_at = Some(now());
+    let (by, edited) = match answer.map_err(|e| not_run(e.message))? {
         Answer::Allow { by, edited } => (by, edited.filter(|edited| *edited != call.arguments)),
         Answer::Deny { reason } => return Err(CallState::Denied { reason }),
     };

@@ -7,10 +7,12 @@ use crate::mcp::{Failure, Health, Peer, StageReport};
 use crate::store::now;
 use crate::text::{display_capped, display_line};
 use crate::tools::{ServerTools, Tool};
-use crate::wire::{Connected, FailureInfo, PeerInfo, ServerStatus, SetAsideTool, StageInfo, TestReport, ToolInfo};
+use crate::wire::{Connected, FailureInfo, PeerInfo, ServerStatus, SetAsideTool, StageInfo, TestReport, ToolInfo, ToolWeight};
 
 /// Names and versions of servers and tools.
 const NAME_CHARS: usize = 200;
+/// So many tools of a server are weighed one by one in its row; a list of thousands would go out with every change.
+const HEAVIEST: usize = 64;
 
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -30,9 +32,14 @@ pub fn health(health: &Health, began: Option<Instant>) -> ServerStatus {
 }
 
 pub fn connected(peer: &Peer, tools: &ServerTools, took: Duration) -> Connected {
-    let offered = tools.tools.iter().filter(|tool| !tool.disabled).count();
+    let mut offered: Vec<&Tool> = tools.tools.iter().filter(|tool| !tool.disabled).collect();
+    // Of two that weigh the same the first listed stays first.
+    offered.sort_by_key(|tool| std::cmp::Reverse(tool.schema_bytes));
+    let weight = |tool: &&Tool| ToolWeight { name: display_capped(&tool.name, NAME_CHARS), bytes: tool.schema_bytes };
     Connected {
-        tools: u32::try_from(offered).unwrap_or(u32::MAX),
+        tools: u32::try_from(offered.len()).unwrap_or(u32::MAX),
+        definition_bytes: offered.iter().map(|tool| tool.schema_bytes).sum(),
+        heaviest: offered.iter().take(HEAVIEST).map(weight).collect(),
         set_aside: set_aside(tools),
         notices: tools.notices.clone(),
         server_name: display_capped(&peer.name, NAME_CHARS),

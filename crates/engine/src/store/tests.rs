@@ -26,6 +26,8 @@ fn entry(id: &str, state: CallState) -> Entry {
         arguments: "{}".into(),
         arguments_before: None,
         state,
+        asked_at: None,
+        answered_at: None,
         approval: None,
         started_at: None,
         ended_at: None,
