@@ -1,27 +1,31 @@
-//! What the engine asks of a desktop: the file manager, the folder picker, and where the command line's program is.
+//! What the engine asks of a desktop: the file manager, the folder picker, telling of waiting calls, and where the command
+//! line's program is.
 
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
-use mework_engine::engine::{Capabilities, Host};
+use mework_engine::engine::{Capabilities, Host, Noteworthy};
 use mework_engine::error::{Error, Result};
 use tauri::AppHandle;
 use tauri_plugin_dialog::DialogExt;
 
+use crate::attention::Attention;
+
 pub struct Desktop {
     app: AppHandle,
+    attention: Attention,
     notices: Vec<String>,
 }
 
 impl Desktop {
-    pub fn new(app: AppHandle, notices: Vec<String>) -> Self {
-        Self { app, notices }
+    pub fn new(app: AppHandle, attention: Attention, notices: Vec<String>) -> Self {
+        Self { app, attention, notices }
     }
 }
 
 impl Host for Desktop {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { pick_folder: true, reveal: true }
+        Capabilities { pick_folder: true, reveal: true, notify: true }
     }
 
     /// The file manager shows the file selected. It is never opened: what a file opens with is the system's choice, and an
@@ -67,6 +71,14 @@ impl Host for Desktop {
 
     fn notices(&self) -> Vec<String> {
         self.notices.clone()
+    }
+
+    fn attention(&self, waiting: Vec<Noteworthy>) {
+        self.attention.waiting(waiting);
+    }
+
+    fn call_ended(&self, call: Noteworthy, well: bool) {
+        self.attention.ended(call, well);
     }
 
     fn mework_program(&self) -> Option<PathBuf> {

@@ -3,6 +3,7 @@
 //! In reading order:
 //! - [`start`]: what must be right before there can be a window, and saying so when it is not
 //! - [`host`]: what the engine asks of a desktop
+//! - [`attention`]: what the desktop is told while the window is not in front
 //! - [`wire`]: requests and events between the page and the engine
 //! - [`window`]: the one window: its guards, its title, its closing
 //! - [`zoom`]: how large the page is drawn
@@ -13,6 +14,7 @@
 
 #![cfg_attr(all(windows, not(debug_assertions)), windows_subsystem = "windows")]
 
+mod attention;
 mod host;
 mod kept;
 mod links;
@@ -52,7 +54,8 @@ fn main() -> ExitCode {
         Ok(app) => app,
         Err(error) => return start::refuse(&format!("The window system could not be started: {error}.")),
     };
-    let host = Arc::new(host::Desktop::new(app.handle().clone(), notice.into_iter().collect()));
+    let attention = attention::Attention::begin(app.handle(), window::show_call);
+    let host = Arc::new(host::Desktop::new(app.handle().clone(), attention.clone(), notice.into_iter().collect()));
     let engine = match tauri::async_runtime::block_on(Engine::open(surroundings, host, "the window")) {
         Ok(engine) => engine,
         Err(error) => return start::refuse_in_a_dialog(app, &error.to_string()),
@@ -60,7 +63,7 @@ fn main() -> ExitCode {
     app.manage(engine.clone());
     app.manage(zoom::Zoom::in_folder(&data));
     start::end_on_signals(app.handle().clone());
-    if let Err(error) = window::open(&app, &data, engine) {
+    if let Err(error) = window::open(&app, &data, engine, attention) {
         return start::refuse(&format!("The window could not be opened: {error}."));
     }
     let code = app.run_return(|app, event| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mework_engine::engine::Engine;
+use mework_engine::engine::{Engine, Noteworthy};
 use mework_engine::wire::{ConversationSummary, Empty, Envelope, Event};
 use tauri::plugin::TauriPlugin;
 use tauri::webview::NewWindowResponse;
@@ -13,6 +13,7 @@ use tauri::{App, AppHandle, Manager, WebviewWindow, WebviewWindowBuilder, Window
 use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind};
 use tauri_plugin_window_state::StateFlags;
 
+use crate::attention::Attention;
 use crate::{kept, links, zoom};
 
 const MAIN: &str = "main";
@@ -36,6 +37,12 @@ fn fingerprint(path: &Path) -> u64 {
         .as_encoded_bytes()
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Goes to a call that the desktop was told of.
+pub fn show_call(app: &AppHandle, call: Noteworthy) {
+    bring_to_front(app);
+    app.state::<Arc<Engine>>().show(call.conversation, call.entry);
 }
 
 fn bring_to_front(app: &AppHandle) {
@@ -69,7 +76,7 @@ struct Activity {
     agreed: AtomicBool,
 }
 
-pub fn open(app: &App, data: &Path, engine: Arc<Engine>) -> tauri::Result<()> {
+pub fn open(app: &App, data: &Path, engine: Arc<Engine>, attention: Attention) -> tauri::Result<()> {
     let Some(config) = app.config().app.windows.iter().find(|w| w.label == MAIN) else {
         return Err(tauri::Error::WindowNotFound);
     };
@@ -107,12 +114,10 @@ pub fn open(app: &App, data: &Path, engine: Arc<Engine>) -> tauri::Result<()> {
     let activity = Arc::new(Activity::default());
     tauri::async_runtime::spawn(follow(engine, activity.clone()));
     let closing = window.clone();
-    window.on_window_event(move |event| {
-        if let WindowEvent::CloseRequested { api, .. } = event
-            && !may_close(&closing, &activity)
-        {
-            api.prevent_close();
-        }
+    window.on_window_event(move |event| match event {
+        WindowEvent::CloseRequested { api, .. } if !may_close(&closing, &activity) => api.prevent_close(),
+        WindowEvent::Focused(front) => attention.in_front(*front),
+        _ => {}
     });
     window.show()
 }

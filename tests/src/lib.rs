@@ -3,6 +3,8 @@
 pub mod calling;
 pub mod engine;
 pub mod http_server;
+#[cfg(target_os = "linux")]
+pub mod notifications;
 pub mod programs;
 pub mod servers;
 #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
+use crate::notifications::Notifications;
 use crate::programs::{Home, PATIENCE, Running, command, eventually, mework_desktop};
 
 /// A display and a session bus that nothing else uses.
@@ -58,6 +59,11 @@ impl Desktop {
         environment
     }
 
+    /// A notification service in this session; a program started before it finds none.
+    pub async fn notifications(&self) -> Notifications {
+        Notifications::on(&self.bus).await.expect("a notification service")
+    }
+
     /// Titles of the windows and dialogs on this display, as a taskbar shows them.
     pub fn window_titles(&self) -> Vec<String> {
         self.windows().into_iter().map(|(_, title)| title).collect()
@@ -93,6 +99,15 @@ impl Desktop {
     pub async fn hide_window(&self, title: &str) {
         let id = self.window_number(title).await;
         self.x("xdotool", &["windowunmap", "--sync", &id]);
+    }
+
+    /// Turns to something else: no window has the keyboard any more.
+    pub fn turn_away(&self) {
+        let root = self.x("xwininfo", &["-root"]);
+        let id = root.split_whitespace().find(|word| word.starts_with("0x")).expect("the root window's number");
+        // Where nothing has the keyboard, the window under the pointer gets the keys.
+        self.x("xdotool", &["mousemove", "1279", "859"]);
+        self.x("xdotool", &["windowfocus", id]);
     }
 
     /// Gives the window with this title the keyboard and presses keys.

@@ -635,3 +635,71 @@ test("what was sent to a tool can be picked again, each once, the newest first",
   await pass(50);
   expect((find("textarea", "Arguments as JSON") as HTMLTextAreaElement).value).toBe('{"message":"b"}');
 });
+
+test("rule 10: the timeline shows each call's phases and end in words, and a click goes to the call", async () => {
+  await open(one);
+  void startCall("echo", '{"message":"hi"}');
+  await pass(300);
+  expect(all(".bar").map(nameOf)).toEqual([expect.stringMatching(/^echo on sample: Waiting for you\. (Connecting \d+ ms, )?Waiting for a person \d+ ms$/)]);
+  await pass(1000);
+  button("Allow once").click();
+  await pass(600);
+  void startCall("echo", "{}");
+  await pass(900);
+  button("Deny").click();
+  await pass(100);
+  const [done, denied] = all(".bar");
+  expect(nameOf(done!)).toMatch(/^echo on sample: Done\. .*Waiting for a person 1\.\d s, Running \d+ ms$/);
+  expect(nameOf(denied!)).toMatch(/^echo on sample: Denied\. .*Waiting for a person \d+ ms$/);
+  // Told apart without colour: another sign each, and patterns.
+  const signs = all(".bar").map((bar) => bar.querySelector(".end b")!.className.split(" ")[0]);
+  expect(signs).toEqual(["done", "denied"]);
+  expect([...done!.querySelectorAll(".phase")].map((p) => p.classList[1])).toContain("waiting");
+
+  done!.click();
+  await pass(50);
+  expect(document.activeElement?.id).toMatch(/^entry-/);
+  expect(nameOf(document.activeElement!)).toBe("Call of echo on sample");
+  // The arrows go from call to call, through one stop of the keyboard.
+  expect(all(".bar").map((bar) => bar.tabIndex)).toEqual([0, -1]);
+  done!.focus();
+  key("ArrowRight");
+  await pass(20);
+  expect(document.activeElement).toBe(denied);
+
+  button("As a table").click();
+  flushSync();
+  const rows = all("tbody tr").map((row) => [...row.children].slice(1, 3).map((cell) => (cell.textContent ?? "").trim()));
+  expect(rows).toEqual([
+    ["sample › echo", "Denied"],
+    ["sample › echo", "Done"],
+  ]);
+});
+
+test("B44: what the desktop showed leads to the card, or to the call that ended", async () => {
+  await open({ ...one, conversations: [...one.conversations!, { id: "c2", title: "Second" }] });
+  void host.request("call.start", { conversation: "c2", server: "sample", tool: "echo", arguments: "{}" });
+  await pass(300);
+  const entry = "entry-1";
+  host.emit({ type: "show", conversation: "c2", entry });
+  await pass(200);
+  expect(document.activeElement?.id).toMatch(/^card-/);
+  await pass(600);
+  button("Allow once").click();
+  await pass(600);
+  host.emit({ type: "show", conversation: "c2", entry });
+  await pass(200);
+  expect(document.activeElement?.id).toBe(`entry-${entry}`);
+});
+
+test("complaint 34: what a server's tools cost in tokens shows for the server and each tool, before it is ticked", async () => {
+  await open({ ...one, ticked: [] });
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button(/^sample: 6 tools/).click();
+  await pass(50);
+  expect(find("input, [role=checkbox], [role=switch]", "Use sample in this conversation").matches(":checked, [aria-checked=true]")).toBe(false);
+  const details = find(".details", /./).textContent!.replace(/\s+/g, " ");
+  expect(details).toContain("6 tools, definitions 4.7 KiB, ≈ 1,210 tokens");
+  expect(all(".weights li").map((li) => li.textContent!.replace(/\s+/g, " ").trim())).toEqual([expect.stringMatching(/^read_file ?≈ 370 tokens$/), expect.stringMatching(/^echo ?≈ 55 tokens$/), "and 4 more"]);
+});

@@ -31,7 +31,7 @@ use crate::text::Scrubber;
 use crate::wire::*;
 
 pub use events::Subscription;
-pub use host::{Capabilities, Headless, Host};
+pub use host::{Capabilities, Headless, Host, Noteworthy};
 
 /// Who decides about one call when there is no window to show a card in: a terminal.
 pub trait Asker: Send + Sync {
@@ -218,6 +218,7 @@ impl Engine {
                 first_start: self.first_start,
                 can_pick_folder: capabilities.pick_folder,
                 can_reveal: capabilities.reveal,
+                notifies: capabilities.notify,
             },
             settings: self.settings().await?,
             workspaces: self.workspaces_now().await?,

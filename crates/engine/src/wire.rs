@@ -55,6 +55,8 @@ wire! {
         can_pick_folder: bool,
         /// Folders can be shown in a file manager.
         can_reveal: bool,
+        /// The desktop is told of waiting calls by itself while the window is not in front.
+        notifies: bool,
     }
     pub struct Settings {
         review: Review,

@@ -22,7 +22,11 @@ can_pick_folder: boolean,
 /**
  * Folders can be shown in a file manager.
  */
-can_reveal: boolean, };
+can_reveal: boolean, 
+/**
+ * The desktop is told of waiting calls by itself while the window is not in front.
+ */
+notifies: boolean, };
 
 export type ApprovalRecord = { 
 /**
@@ -215,7 +219,7 @@ export type Error = { code: ErrorCode, message: string, detail?: string, };
 
 export type ErrorCode = "bad_request" | "not_found" | "conflict" | "read_only" | "needs_consent" | "failed";
 
-export type Event = { "type": "workspaces", workspaces: Array<Workspace>, } | { "type": "conversations", conversations: Array<ConversationSummary>, } | { "type": "conversation_changed", id: string, level: Level, discovery: boolean, } | { "type": "servers", conversation: string, servers: Servers, } | { "type": "server_status", conversation: string, server: string, status: ServerStatus, } | { "type": "test_stage", server: string, stage: StageInfo, } | { "type": "entry", conversation: string, entry: Entry, } | { "type": "cards", cards: Array<Card>, } | { "type": "server_log", server: string, line: LogLine, } | { "type": "settings", settings: Settings, } | { "type": "notice", text: string, };
+export type Event = { "type": "workspaces", workspaces: Array<Workspace>, } | { "type": "conversations", conversations: Array<ConversationSummary>, } | { "type": "conversation_changed", id: string, level: Level, discovery: boolean, } | { "type": "servers", conversation: string, servers: Servers, } | { "type": "server_status", conversation: string, server: string, status: ServerStatus, } | { "type": "test_stage", server: string, stage: StageInfo, } | { "type": "entry", conversation: string, entry: Entry, } | { "type": "cards", cards: Array<Card>, } | { "type": "show", conversation: string, entry: string, } | { "type": "server_log", server: string, line: LogLine, } | { "type": "settings", settings: Settings, } | { "type": "notice", text: string, };
 
 export type FailureInfo = { stage: Stage, message: string, exit_code?: number, stderr: Array<string>, stdout_noise: number, stdout_sample: Array<string>, };
 

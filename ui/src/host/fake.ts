@@ -66,6 +66,7 @@ export class FakeHost implements Host {
       first_start: false,
       can_pick_folder: false,
       can_reveal: true,
+      notifies: true,
       ...options.app,
     };
     this.#workspaces = options.workspaces ?? [];

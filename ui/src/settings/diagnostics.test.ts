@@ -3,7 +3,7 @@ import { diagnostics } from "./diagnostics";
 
 test("B45: the report says what is known, with hidden characters visible", () => {
   const text = diagnostics(
-    { version: "1.2", platform: "linux", global_file: "", data_dir: "", first_start: false, can_pick_folder: false, can_reveal: false },
+    { version: "1.2", platform: "linux", global_file: "", data_dir: "", first_start: false, can_pick_folder: false, can_reveal: false, notifies: false },
     {
       id: "x", name: "docs", transport: "stdio", summary: "npx docs", file: "/h/mcp.json", machine: "This computer", ticked: true, consent: "given", available: true, reasons: [], notes: [],
       status: { kind: "failed", stage: "handshake", message: "It ended.", exit_code: 1, stderr: [], stdout_noise: 0, stdout_sample: [] },

@@ -231,10 +231,17 @@ export class Actions {
       return;
     }
     this.view.remember();
-    if (card.conversation !== this.app.open?.id) await this.show(card.conversation);
+    await this.goToCall(card.conversation, card.entry);
+  }
+
+  /** Goes to a call: to its card while that waits, else to its place in the transcript. */
+  async goToCall(conversation: string, entry: string): Promise<void> {
+    if (conversation !== this.app.open?.id && !(await this.show(conversation))) return;
     this.view.go("conversation");
     await drawn();
-    document.getElementById(`card-${card.id}`)?.focus();
+    const card = this.app.cards.find((c) => c.entry === entry);
+    if (card) document.getElementById(`card-${card.id}`)?.focus();
+    else this.view.wanted = entry;
   }
 
   async copy(text: string, what: string = words.copied): Promise<void> {

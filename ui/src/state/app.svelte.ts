@@ -72,6 +72,9 @@ export class App {
   /** Called with every entry whose state changed, for announcements. */
   onentry: (conversation: string, entry: Entry, before: Entry | undefined) => void = () => {};
 
+  /** Called when a person clicked what the desktop showed of a call. */
+  onshow: (conversation: string, entry: string) => void = () => {};
+
   /** The last event that is contained in what is shown; null while a snapshot is on its way. */
   #seq: number | null = null;
   #waiting: Envelope[] = [];
@@ -164,6 +167,9 @@ export class App {
         break;
       case "notice":
         this.#notice(event.text);
+        break;
+      case "show":
+        this.onshow(event.conversation, event.entry);
         break;
       case "test_stage": {
         const stages = event.stage.stage === "config" ? [] : (this.stages.get(event.server) ?? []);

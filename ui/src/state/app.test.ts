@@ -30,7 +30,7 @@ class HandHost implements Host {
 
 const snapshot = (seq: number, more: Partial<Snapshot> = {}): Snapshot => ({
   seq,
-  app: { version: "1", platform: "linux", global_file: "/h/.mework/mcp.json", data_dir: "/d", first_start: false, can_pick_folder: false, can_reveal: false },
+  app: { version: "1", platform: "linux", global_file: "/h/.mework/mcp.json", data_dir: "/d", first_start: false, can_pick_folder: false, can_reveal: false, notifies: false },
   settings: { review: "always" },
   workspaces: [],
   conversations: [],

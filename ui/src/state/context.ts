@@ -3,13 +3,16 @@
 import { getContext, setContext } from "svelte";
 import { Actions } from "./actions";
 import type { App } from "./app.svelte";
+import { Notify } from "./notify.svelte";
 import type { View } from "./view.svelte";
 
 const key = Symbol("mework");
-export type Mework = { app: App; view: View; act: Actions };
+export type Mework = { app: App; view: View; act: Actions; notify: Notify };
 
 export function provide(app: App, view: View): Mework {
-  return setContext(key, { app, view, act: new Actions(app, view) });
+  const act = new Actions(app, view);
+  const notify = new Notify((card) => void act.goToCall(card.conversation, card.entry));
+  return setContext(key, { app, view, act, notify });
 }
 
 export const mework = (): Mework => getContext<Mework>(key);

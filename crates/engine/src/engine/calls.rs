@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
-use super::{Answer, Asker, CallArguments, CallOnce, Engine};
+use super::{Answer, Asker, CallArguments, CallOnce, Engine, Noteworthy};
 use crate::approval::{self, queue};
 use crate::config::Launch;
 use crate::conversation::call::{self, Call, Cleared, House, Reached};
@@ -111,6 +111,9 @@ impl Engine {
             let state = ended.unwrap_or_else(|why| stopped_state(why, &entry.state));
             call::finish(&house, &mut entry, state).await;
             engine.calls.under_way().remove(&call.id);
+            if let Some(well) = long_ended(&entry) {
+                engine.host.call_ended(engine.noteworthy(&house.conversation, &call.id, &entry.server_name, &entry.tool), well);
+            }
             drop(stopped);
         });
         Ok(IdReply { id })
@@ -121,6 +124,17 @@ impl Engine {
         self.owned(&p.conversation).await?;
         self.calls.stop(Stop::Person, |id, under| id == p.entry && under.conversation == p.conversation).await;
         Ok(Empty {})
+    }
+
+    /// A call in words for the desktop.
+    pub(super) fn noteworthy(&self, conversation: &str, entry: &str, server: &str, tool: &str) -> Noteworthy {
+        let shown = |text| crate::text::display_line(&self.pool.logs().scrubber().show_cut(text, NOTED_BYTES));
+        Noteworthy { conversation: conversation.into(), entry: entry.into(), server: shown(server), tool: shown(tool) }
+    }
+
+    /// A person clicked what the host showed of a call: windows go there.
+    pub fn show(&self, conversation: String, entry: String) {
+        self.events.send(Event::Show { conversation, entry });
     }
 
     pub(super) fn calls_in(&self, conversation: &str) -> bool {
@@ -203,6 +217,21 @@ impl Engine {
 
 /// A menu of them stays one that a person can look over. Longer texts are found in the transcript.
 const RECENT: Recent = Recent { texts: 10, bytes: 256 * 1024, bytes_of_one: 64 * 1024 };
+
+/// So much of a name is shown where there is little room.
+const NOTED_BYTES: usize = 60;
+/// A person has turned to something else by then.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Whether a call that ran for long ended by itself, and if so, whether well.
+fn long_ended(entry: &CallEntry) -> Option<bool> {
+    let (well, elapsed_ms) = match &entry.state {
+        CallState::Done(outcome) => (!outcome.is_error, outcome.elapsed_ms),
+        CallState::Failed { elapsed_ms: Some(elapsed_ms), .. } => (false, *elapsed_ms),
+        _ => return None,
+    };
+    (Duration::from_millis(elapsed_ms) >= LONG).then_some(well)
+}
 
 /// A reason for a no is a sentence, not a document.
 const REASON_CHARS: usize = 2000;

@@ -13,6 +13,18 @@ pub struct Capabilities {
     pub pick_folder: bool,
     /// A file manager on this computer.
     pub reveal: bool,
+    /// The desktop's notifications.
+    pub notify: bool,
+}
+
+/// A call that wants a person's eye. Its words are safe to show anywhere, short, and hold nothing of its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noteworthy {
+    pub conversation: String,
+    /// Its transcript entry.
+    pub entry: String,
+    pub server: String,
+    pub tool: String,
 }
 
 pub trait Host: Send + Sync + 'static {
@@ -40,8 +52,10 @@ pub trait Host: Send + Sync + 'static {
     fn notices(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Something waits for a person, or no longer does (B44): the number of waiting cards.
-    fn attention(&self, _waiting: usize) {}
+    /// The calls that wait for a person now, oldest first (B44).
+    fn attention(&self, _waiting: Vec<Noteworthy>) {}
+    /// A call came to its end by itself, after so long that whoever asked for it may be elsewhere (B44).
+    fn call_ended(&self, _call: Noteworthy, _well: bool) {}
 }
 
 /// A host that can do nothing but run the engine.

@@ -144,7 +144,8 @@ impl Engine {
         let cards = self.cards().await?;
         if told.cards != cards {
             told.cards.clone_from(&cards);
-            self.host.attention(cards.len());
+            let noteworthy = |card: &Card| self.noteworthy(&card.conversation, &card.entry, &card.server_name, &card.tool);
+            self.host.attention(cards.iter().map(noteworthy).collect());
             self.events.send(Event::Cards { cards });
         }
         Ok(())

@@ -46,6 +46,11 @@ pub enum Event {
     Cards {
         cards: Vec<Card>,
     },
+    /// A person clicked what the desktop showed: go to this conversation, and in it to this entry or its card.
+    Show {
+        conversation: String,
+        entry: String,
+    },
     ServerLog {
         server: String,
         line: LogLine,
