@@ -154,7 +154,11 @@ impl Open {
             ([], []) => None,
             ([], [(call, well)]) => {
                 let how = if *well { "is done" } else { "failed" };
-                Some(Note { title: format!("{} on {} {how}", call.tool, call.server), text: "Click to see what came back.", about: call.clone() })
+                Some(Note {
+                    title: format!("{} on {} {how}", call.tool, call.server),
+                    text: "Click to see what came back.",
+                    about: call.clone(),
+                })
             }
             ([], [.., (last, _)]) => Some(Note {
                 title: format!("{} calls have ended", self.ended.len()),

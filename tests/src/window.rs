@@ -110,10 +110,15 @@ impl Desktop {
         self.x("xdotool", &["windowfocus", id]);
     }
 
-    /// Gives the window with this title the keyboard and presses keys.
-    pub async fn press_keys(&self, title: &str, keys: &[&str]) {
+    /// Gives the window with this title the keyboard, as a window manager does with the one in front.
+    pub async fn turn_to(&self, title: &str) {
         let id = self.window_number(title).await;
         self.x("xdotool", &["windowfocus", "--sync", &id]);
+    }
+
+    /// Gives the window with this title the keyboard and presses keys.
+    pub async fn press_keys(&self, title: &str, keys: &[&str]) {
+        self.turn_to(title).await;
         self.x("xdotool", &[&["key", "--delay", "60"], keys].concat());
     }
 

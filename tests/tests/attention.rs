@@ -34,7 +34,8 @@ impl Calling {
         self.window.until("the window to have lost the keyboard", "return !document.hasFocus()").await;
     }
     async fn start(&self, tool: &str, arguments: Value) -> Value {
-        let call = json!({ "conversation": self.conversation, "server": self.server, "tool": tool, "arguments": arguments.to_string() });
+        let call =
+            json!({ "conversation": self.conversation, "server": self.server, "tool": tool, "arguments": arguments.to_string() });
         self.window.ok("call.start", call).await["id"].clone()
     }
     async fn stop(&self, entry: &Value) {
@@ -79,6 +80,7 @@ async fn b44_waiting_calls_are_told_to_the_desktop_and_a_click_goes_to_the_card(
     let at_the_card =
         "const card = document.activeElement; return card.id.startsWith('card-') && card.innerText.includes('s3cret-argument')";
     window.until("the keyboard at the first card", at_the_card).await;
+    desktop.turn_to("(10) Mework").await;
     window.until("the window to have the keyboard", "return document.hasFocus()").await;
     assert_eq!(told.standing(), []);
 

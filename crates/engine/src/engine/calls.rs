@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, watch};
 use super::{Answer, Asker, CallArguments, CallOnce, Engine, Noteworthy};
 use crate::approval::{self, queue};
 use crate::config::Launch;
-use crate::conversation::call::{self, Call, Cleared, House, Reached};
 use crate::conversation;
+use crate::conversation::call::{self, Call, Cleared, House, Reached};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
 use crate::mcp::connection::{CallError, expand};
@@ -22,6 +22,7 @@ use crate::mcp::result::CallResult;
 use crate::mcp::wire;
 use crate::mcp::{Failure, Health, Stage};
 use crate::store::{ConversationRow, Recent, SentArguments, new_id, now};
+use crate::text::{Scrubber, display_line};
 use crate::tools::arguments::{self, Arguments};
 use crate::tools::{Tool, pairs, workspace};
 use crate::wire::*;
@@ -128,8 +129,13 @@ impl Engine {
 
     /// A call in words for the desktop.
     pub(super) fn noteworthy(&self, conversation: &str, entry: &str, server: &str, tool: &str) -> Noteworthy {
-        let shown = |text| crate::text::display_line(&self.pool.logs().scrubber().show_cut(text, NOTED_BYTES));
-        Noteworthy { conversation: conversation.into(), entry: entry.into(), server: shown(server), tool: shown(tool) }
+        let scrubber = self.pool.logs().scrubber();
+        Noteworthy {
+            conversation: conversation.into(),
+            entry: entry.into(),
+            server: noted(scrubber, server),
+            tool: noted(scrubber, tool),
+        }
     }
 
     /// A person clicked what the host showed of a call: windows go there.
@@ -222,6 +228,12 @@ const RECENT: Recent = Recent { texts: 10, bytes: 256 * 1024, bytes_of_one: 64 *
 const NOTED_BYTES: usize = 60;
 /// A person has turned to something else by then.
 const LONG: Duration = Duration::from_secs(10);
+
+/// A name as it may stand on a locked screen.
+fn noted(scrubber: &Scrubber, name: &str) -> String {
+    let shown = display_line(&scrubber.show_cut(name, NOTED_BYTES));
+    if name.len() > NOTED_BYTES { shown + "…" } else { shown }
+}
 
 /// Whether a call that ran for long ended by itself, and if so, whether well.
 fn long_ended(entry: &CallEntry) -> Option<bool> {
@@ -480,5 +492,52 @@ impl House for CommandLine<'_> {
     }
     fn progress(&self, entry: &CallEntry) {
         self.asker.state(&entry.state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B44: what a desktop is told holds no secret, nothing that hides, and is short.
+    #[test]
+    fn b44_names_are_fit_for_a_locked_screen() {
+        let scrubber = Scrubber::default();
+        scrubber.add(["s3cret-token"]);
+        assert_eq!(noted(&scrubber, "read_s3cret-token"), "read_•••");
+        assert_eq!(noted(&scrubber, "a\u{202e}b\nc"), "a⟨U+202E⟩b⟨U+000A⟩c");
+        let cut = format!("{}s3cret-token", "x".repeat(NOTED_BYTES - 5));
+        assert_eq!(noted(&scrubber, &cut), format!("{}•••…", "x".repeat(NOTED_BYTES - 5)));
+    }
+
+    #[test]
+    fn b44_only_a_long_calls_own_end_is_told() {
+        let ended = |state| {
+            long_ended(&CallEntry {
+                server: "s".into(),
+                server_name: "s".into(),
+                machine: "m".into(),
+                tool: "t".into(),
+                title: None,
+                arguments: "{}".into(),
+                arguments_before: None,
+                state,
+                asked_at: None,
+                answered_at: None,
+                approval: None,
+                started_at: None,
+                ended_at: None,
+            })
+        };
+        let done = |is_error, elapsed_ms| {
+            CallState::Done(CallOutcome { is_error, content: vec![], structured: None, bytes: 0, elapsed_ms })
+        };
+        let failed = |elapsed_ms| CallState::Failed { message: String::new(), stderr: vec![], elapsed_ms };
+        assert_eq!(
+            [ended(done(false, 10_000)), ended(done(true, 10_000)), ended(done(false, 9_999))],
+            [Some(true), Some(false), None]
+        );
+        assert_eq!([ended(failed(Some(45_000))), ended(failed(Some(1))), ended(failed(None))], [Some(false), None, None]);
+        assert_eq!([ended(CallState::Stopped), ended(CallState::Denied { reason: None })], [None, None]);
     }
 }
