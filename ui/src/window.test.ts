@@ -640,7 +640,7 @@ test("rule 10: the timeline shows each call's phases and end in words, and a cli
   await open(one);
   void startCall("echo", '{"message":"hi"}');
   await pass(300);
-  expect(all(".bar").map(nameOf)).toEqual([expect.stringMatching(/^echo on sample: Waiting for you\. (Connecting \d+ ms, )?Waiting for a person \d+ ms$/)]);
+  expect(all(".strip .bar").map(nameOf)).toEqual([expect.stringMatching(/^echo on sample: Waiting for you\. (Connecting \d+ ms, )?Waiting for a person \d+ ms$/)]);
   await pass(1000);
   button("Allow once").click();
   await pass(600);
@@ -648,11 +648,11 @@ test("rule 10: the timeline shows each call's phases and end in words, and a cli
   await pass(900);
   button("Deny").click();
   await pass(100);
-  const [done, denied] = all(".bar");
+  const [done, denied] = all(".strip .bar");
   expect(nameOf(done!)).toMatch(/^echo on sample: Done\. .*Waiting for a person 1\.\d s, Running \d+ ms$/);
   expect(nameOf(denied!)).toMatch(/^echo on sample: Denied\. .*Waiting for a person \d+ ms$/);
   // Told apart without colour: another sign each, and patterns.
-  const signs = all(".bar").map((bar) => bar.querySelector(".end b")!.className.split(" ")[0]);
+  const signs = all(".strip .bar").map((bar) => bar.querySelector(".end b")!.className.split(" ")[0]);
   expect(signs).toEqual(["done", "denied"]);
   expect([...done!.querySelectorAll(".phase")].map((p) => p.classList[1])).toContain("waiting");
 
@@ -661,7 +661,7 @@ test("rule 10: the timeline shows each call's phases and end in words, and a cli
   expect(document.activeElement?.id).toMatch(/^entry-/);
   expect(nameOf(document.activeElement!)).toBe("Call of echo on sample");
   // The arrows go from call to call, through one stop of the keyboard.
-  expect(all(".bar").map((bar) => bar.tabIndex)).toEqual([0, -1]);
+  expect(all(".strip .bar").map((bar) => bar.tabIndex)).toEqual([0, -1]);
   done!.focus();
   key("ArrowRight");
   await pass(20);

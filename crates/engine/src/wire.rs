@@ -406,7 +406,7 @@ pub enum ServerStatus {
         #[ts(type = "number")]
         since: Millis,
     },
-    Connected(Connected),
+    Connected(Box<Connected>),
     Failed(FailureInfo),
     Unavailable,
     Dangling,

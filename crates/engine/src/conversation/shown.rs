@@ -25,7 +25,7 @@ pub fn health(health: &Health, began: Option<Instant>) -> ServerStatus {
         Health::Connecting { since } => ServerStatus::Connecting { since: now().saturating_sub(millis(since.elapsed())) },
         Health::Connected { since, peer, tools } => {
             let took = began.map_or(Duration::ZERO, |began| since.saturating_duration_since(began));
-            ServerStatus::Connected(connected(peer, tools, took))
+            ServerStatus::Connected(Box::new(connected(peer, tools, took)))
         }
         Health::Failed { failure } => ServerStatus::Failed(self::failure(failure)),
     }
@@ -106,7 +106,7 @@ pub fn report(id: String, name: &str, report: &Report) -> TestReport {
 /// A test's answer as a badge.
 pub fn tested(report: &Report) -> ServerStatus {
     match (&report.failure, &report.peer) {
-        (None, Some(peer)) => ServerStatus::Connected(connected(peer, &report.tools, report.took)),
+        (None, Some(peer)) => ServerStatus::Connected(Box::new(connected(peer, &report.tools, report.took))),
         (Some(failure), _) => ServerStatus::Failed(self::failure(failure)),
         (None, None) => ServerStatus::Idle,
     }
