@@ -265,7 +265,7 @@ struct FileManager(Mutex<Vec<(&'static str, PathBuf)>>);
 
 impl Host for FileManager {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { pick_folder: false, reveal: true }
+        Capabilities { pick_folder: false, reveal: true, notify: false }
     }
     fn reveal(&self, file: &Path) -> Result<()> {
         self.0.lock().unwrap().push(("reveal", file.into()));
