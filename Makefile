@@ -29,6 +29,11 @@ test: ## Every check and every test
 	@scripts/ui
 	@scripts/test
 
+.PHONY: fuzz
+fuzz: ## Look for bytes that break the parsers, FUZZ_SECONDS (60) for each target
+	@scripts/setup run
+	@scripts/fuzz
+
 .PHONY: setup
 setup: ## Install what building and testing need
 	@scripts/setup test
