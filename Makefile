@@ -1,5 +1,5 @@
-# `make run` opens the app, `make test` checks everything. Both install what is missing first.
-# The rest are the parts these two are made of.
+# `make run` opens the app, `make test` checks everything, `make check-windows` and `make check-macos` what can be checked of
+# other platforms. Each installs what is missing first. The rest are the parts these are made of.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -14,7 +14,7 @@ export PROFILE ?= dev
 
 .PHONY: help
 help: ## This list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 .PHONY: run
 run: ## Build the app and open its window (in a browser where there is no display)
@@ -33,6 +33,18 @@ test: ## Every check and every test
 fuzz: ## Look for bytes that break the parsers, FUZZ_SECONDS (60) for each target
 	@scripts/setup run
 	@scripts/fuzz
+
+.PHONY: check-windows
+check-windows: ## Check everything for Windows, and run under Wine the tests that Wine can run
+	@scripts/setup windows
+	@scripts/ui
+	@scripts/check-windows
+
+.PHONY: check-macos
+check-macos: ## Check types, warnings and lints of everything for macOS
+	@scripts/setup macos
+	@scripts/ui
+	@scripts/check-macos
 
 .PHONY: setup
 setup: ## Install what building and testing need

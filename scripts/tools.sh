@@ -7,8 +7,11 @@ export MEWORK_CACHE CARGO_TARGET_DIR PROFILE
 
 # Node from the cache folder, when this machine's own is missing or too old.
 if [ -x "$MEWORK_CACHE/node/bin/node" ]; then PATH=$MEWORK_CACHE/node/bin:$PATH; fi
-# Cargo installed by rustup in this very shell's lifetime.
-if ! command -v cargo >/dev/null && [ -x "$HOME/.cargo/bin/cargo" ]; then PATH=$HOME/.cargo/bin:$PATH; fi
+# Cargo of rustup, also when it was installed in this very shell's lifetime; Debian's is no match for it, and comes with
+# what the checks for other platforms install.
+if [ -x "$HOME/.cargo/bin/cargo" ]; then
+  case $(command -v cargo || true) in ''|/usr/bin/cargo) PATH=$HOME/.cargo/bin:$PATH ;; esac
+fi
 export PATH
 
 say() { printf '\n== %s\n' "$*"; }
