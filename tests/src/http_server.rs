@@ -53,6 +53,8 @@ pub enum Reply {
     Silence,
     /// A head that never ends, a byte at a time.
     Drip,
+    /// A body that begins like this and goes on for so many bytes, or until the client hangs up.
+    Long(String, u64),
 }
 
 pub enum Step {
@@ -229,6 +231,21 @@ impl HttpServer {
                     }
                 }
                 Reply::Silence => return self.until_hung_up(&mut socket).await,
+                Reply::Long(start, mut left) => {
+                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+                    socket.write_all(head.as_bytes()).await?;
+                    socket.write_all(start.as_bytes()).await?;
+                    let block = [b'x'; 64 * 1024];
+                    while left > 0 {
+                        if let Err(gone) = socket.write_all(&block).await {
+                            self.0.hung_up.fetch_add(1, Ordering::SeqCst);
+                            self.0.came.notify_waiters();
+                            return Err(gone);
+                        }
+                        left = left.saturating_sub(block.len() as u64);
+                    }
+                    return socket.shutdown().await;
+                }
                 Reply::Drip => {
                     socket.write_all(b"HTTP/1.1 200 OK\r\nX: ").await?;
                     loop {

@@ -2,6 +2,7 @@
 
 pub mod calling;
 pub mod engine;
+pub mod http_faults;
 pub mod http_server;
 #[cfg(target_os = "linux")]
 pub mod notifications;

@@ -159,7 +159,7 @@ async fn b41_one_process_owns_a_conversation_and_the_other_watches() {
     assert_eq!(second.wait(conversations).await, ["Mine"]);
 }
 
-/// B41: what a process changed from a list, without looking at it, is free again after a while; what it looks at is not.
+/// B41: what a process changed from a list, without looking at it, is free again after a while; what it looks at later.
 #[tokio::test]
 async fn b41_a_conversation_that_nobody_looks_at_is_given_back() {
     let home = Home::new();
@@ -184,6 +184,15 @@ async fn b41_a_conversation_that_nobody_looks_at_is_given_back() {
     tokio::time::resume();
     while second.wait(holders).await != (false, true) {}
     second.ok("conversation.rename", json!({ "id": idle, "title": "Mine" })).await;
+    let error = second.rpc("conversation.rename", json!({ "id": looked_at, "title": "Mine" })).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ReadOnly);
+
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(10 * 60)).await;
+    tokio::time::resume();
+    while second.wait(holders).await != (false, false) {}
+    // Whoever changes it next has it.
+    first.ok("conversation.set_level", json!({ "id": looked_at, "level": "full_access" })).await;
     let error = second.rpc("conversation.rename", json!({ "id": looked_at, "title": "Mine" })).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ReadOnly);
 }

@@ -183,7 +183,7 @@ async fn a_lost_session_is_opened_again() {
     assert_eq!((server.count("initialize"), server.sessions()), (2, 1));
     assert!(connection.is_open());
     // Another server may be behind the address now.
-    assert!(connection.tools_changed());
+    assert!(*connection.tools_changed().borrow());
 }
 
 /// Some servers say 400 where the protocol says 404.
@@ -325,9 +325,9 @@ async fn what_a_server_says_by_itself_is_heard() {
     .await;
     let connection = open(&Bench::new(), &server).await;
     server.until("the second listening request", |server| server.log().iter().filter(|line| *line == "GET").count() == 2).await;
-    assert!(!connection.tools_changed());
+    assert!(!*connection.tools_changed().borrow());
     go.notify_one();
-    mework_tests::eventually("the change was not heard", || connection.tools_changed()).await;
+    mework_tests::eventually("the change was not heard", || *connection.tools_changed().borrow()).await;
     connection.close().await;
     server.until("the end of the listening request", |server| server.hung_up() == 1).await;
 }
@@ -404,7 +404,7 @@ async fn messages_may_come_as_a_list() {
     .await;
     let connection = open(&Bench::new(), &server).await;
     assert_eq!(words(&call(&connection, "echo", json!({ "copies": 1023 })).await.unwrap()), "done");
-    assert!(connection.tools_changed());
+    assert!(*connection.tools_changed().borrow());
     let Err(CallError::Broken(failure)) = call(&connection, "echo", json!({ "copies": 1024 })).await else { panic!("no fault") };
     assert!(failure.message.starts_with("What it answered is no protocol message, such as `[{"), "{failure:?}");
 }

@@ -53,7 +53,14 @@ async fn a_good_server_passes_every_stage_once_and_is_closed() {
     assert!(words(&report, Stage::List).ends_with("1 hidden by `disabledTools`, 1 malformed"), "{report:?}");
     assert_eq!((report.stdout_noise, report.stderr.as_slice()), (1, &["warm".to_string()][..]));
     assert_eq!(report.tools.set_aside[0].name.as_deref(), Some("bad"));
-    assert_eq!(report.tools.notices, ["`disabledTools` names `gone`, and the server lists no tool of that name."]);
+    assert_eq!(
+        report.tools.notices,
+        [
+            "`disabledTools` names `gone`, and the server lists no tool of that name.",
+            // Complaint 29.
+            "It wrote 1 line to stdout that is no MCP message, such as `hello`. That was ignored; a server should log to stderr."
+        ]
+    );
     eventually("it was not closed", || bench.tag.processes().is_empty()).await;
     assert_eq!(bench.noted("log").iter().filter(|line| *line == "started").count(), 1);
 }

@@ -214,6 +214,52 @@ async fn pypi_server_fetch() {
     real.closed().await;
 }
 
+/// The reference implementation of a server without sessions that says when its tools change, to who asks.
+const GROWS: &str = r#"
+import sys
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("grows")
+
+@server.tool()
+async def grow(ctx: Context) -> str:
+    def late() -> str:
+        return "late"
+    server.add_tool(late)
+    await ctx.notify_tools_changed()
+    return "grown"
+
+server.run("streamable-http", port=int(sys.argv[1]))
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pypi_sdk_says_when_its_tools_change() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut program = command(servers().join("venv/bin/python"));
+    program.args(["-u", "-c", GROWS, &port.to_string()]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running::start(&mut program);
+    let mut words = BufReader::new(running.0.stderr.take().unwrap()).lines();
+    assert!(words.any(|line| line.is_ok_and(|line| line.contains("running on"))), "it never listened");
+    // Nobody else reads its stderr.
+    std::thread::spawn(move || words.for_each(drop));
+
+    let entry = json!({ "type": "http", "url": format!("http://127.0.0.1:{port}/mcp") });
+    let mut real = Real::declared(Home::new(), "grows", entry).await;
+    let (name, tools) = real.tested().await;
+    assert_eq!((name.as_str(), tools), ("grows", vec!["grow".to_owned()]));
+    real.window.ok("conversation.open", json!({ "id": real.conversation })).await;
+    assert_eq!(text(&real.called("grow", json!({})).await), "grown");
+    loop {
+        let listed = real.window.ok("tools.list", json!({ "id": real.conversation })).await;
+        if listed["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "late") {
+            break;
+        }
+        real.window.next().await;
+    }
+    assert_eq!(text(&real.called("late", json!({})).await), "late");
+    real.closed().await;
+}
+
 /// Answers every request with one plain text, until the test ends.
 fn a_web_server(body: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

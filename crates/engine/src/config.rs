@@ -9,6 +9,7 @@ pub mod edit;
 pub mod entry;
 pub mod expand;
 pub mod folder;
+mod id;
 pub mod json;
 mod list;
 pub mod paste;
@@ -17,71 +18,20 @@ pub mod url;
 pub mod watch;
 
 pub use folder::folder;
+pub use id::{BadServerId, ServerId};
 pub use list::list;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use crate::machine::{Machine, MachineId};
+use crate::machine::Machine;
 
 /// A program's way of declaring servers. The native files are the only source today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     Native,
-}
-
-/// Which server: source, machine, file, place in the file, name (B13). Renaming or moving changes it. Its text form,
-/// `native:local:/home/me/.mework/mcp.json#name`, is what a conversation remembers and what crosses the wire.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ServerId {
-    pub source: Source,
-    pub machine: MachineId,
-    pub file: PathBuf,
-    /// Only for files that hold several maps (`projects[…]`); none in native files.
-    pub place: Option<String>,
-    pub name: String,
-}
-
-impl ServerId {
-    /// The parts B30 hashes, in order.
-    pub fn parts(&self) -> [String; 5] {
-        let source = match self.source {
-            Source::Native => "native",
-        };
-        [
-            source.into(),
-            self.machine.0.clone(),
-            self.file.to_string_lossy().into_owned(),
-            self.place.clone().unwrap_or_default(),
-            self.name.clone(),
-        ]
-    }
-}
-
-impl fmt::Display for ServerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [source, machine, file, _, name] = self.parts();
-        write!(f, "{source}:{machine}:{file}#{name}")
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("not a server id: {0:?}")]
-pub struct BadServerId(String);
-
-impl FromStr for ServerId {
-    type Err = BadServerId;
-    fn from_str(s: &str) -> Result<Self, BadServerId> {
-        let bad = || BadServerId(s.chars().take(200).collect());
-        let rest = s.strip_prefix("native:").ok_or_else(bad)?;
-        let (machine, rest) = rest.split_once(':').ok_or_else(bad)?;
-        let (file, name) = rest.rsplit_once('#').ok_or_else(bad)?;
-        Ok(Self { source: Source::Native, machine: MachineId(machine.into()), file: file.into(), place: None, name: name.into() })
-    }
 }
 
 /// Global, or one workspace's folder.

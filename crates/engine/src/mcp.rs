@@ -3,17 +3,20 @@
 //!
 //! It does not know about approvals or conversations' settings; a conversation is only a key here.
 
+mod batch;
 pub mod connection;
 mod failure;
 mod far;
 pub mod framer;
 mod handshake;
 pub mod http;
+mod lenient;
 mod link;
 pub mod log;
 pub mod pool;
 pub mod probe;
 pub mod result;
+mod subscription;
 pub mod wire;
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Text from servers, files and processes: made safe to show ([`display`], security row 28) and free of secrets
 //! ([`Scrubber`], row 16, B45). It does not decide what is shown where.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
@@ -81,11 +81,25 @@ const HIDDEN: &str = "•••";
 /// logged or shown outside its own field passes through [`Scrubber::scrub`]. Cheap to clone; all clones share one list.
 #[derive(Clone)]
 pub struct Scrubber {
-    values: Arc<RwLock<BTreeSet<Secret>>>,
+    values: Arc<RwLock<BTreeMap<Secret, Kept>>>,
+}
+
+/// For how long a value is hidden.
+#[derive(Default)]
+struct Kept {
+    for_good: bool,
+    /// How many [`Held`] hide it.
+    held: usize,
+}
+
+/// Hides a value for as long as this lives: for those that servers hand out, as many as they like.
+pub struct Held {
+    scrubber: Scrubber,
+    forms: Vec<String>,
 }
 
 /// Every list of this process: whoever writes of a panic knows none of the app's parts.
-static LISTS: Mutex<Vec<Weak<RwLock<BTreeSet<Secret>>>>> = Mutex::new(Vec::new());
+static LISTS: Mutex<Vec<Weak<RwLock<BTreeMap<Secret, Kept>>>>> = Mutex::new(Vec::new());
 
 impl Default for Scrubber {
     fn default() -> Self {
@@ -108,9 +122,9 @@ pub fn scrub_for_panic(text: &str) -> Option<String> {
     Some(text)
 }
 
-fn hidden(text: &str, known: &BTreeSet<Secret>) -> String {
+fn hidden(text: &str, known: &BTreeMap<Secret, Kept>) -> String {
     let mut out = std::borrow::Cow::Borrowed(text);
-    for Secret(_, value) in known {
+    for Secret(_, value) in known.keys() {
         if out.contains(value.as_str()) {
             out = out.replace(value.as_str(), HIDDEN).into();
         }
@@ -122,6 +136,45 @@ fn hidden(text: &str, known: &BTreeSet<Secret>) -> String {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Secret(std::cmp::Reverse<usize>, String);
 
+impl Secret {
+    fn new(value: String) -> Self {
+        Self(std::cmp::Reverse(value.len()), value)
+    }
+}
+
+/// A value and the forms it leaks in; none for one that is too short to be hidden.
+fn forms(value: &str) -> Vec<String> {
+    if value.len() < SECRET_MIN_BYTES {
+        return Vec::new();
+    }
+    let mut forms = vec![value.to_string()];
+    forms.extend(value.lines().map(|line| line.trim().to_string()));
+    // "Bearer TOKEN" is one header value, but the token alone is what leaks.
+    forms.extend(value.split_whitespace().filter(|word| word.len() >= 8 && *word != value).map(str::to_string));
+    forms.push(base64::engine::general_purpose::STANDARD.encode(value));
+    forms.push(base64::engine::general_purpose::STANDARD_NO_PAD.encode(value));
+    forms.push(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value));
+    forms.push(url::form_urlencoded::byte_serialize(value.as_bytes()).collect());
+    forms.push(serde_json::to_string(value).unwrap_or_default().trim_matches('"').to_string());
+    forms.retain(|form| form.len() >= SECRET_MIN_BYTES);
+    forms
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut known = self.scrubber.values.write().unwrap_or_else(PoisonError::into_inner);
+        for form in self.forms.drain(..) {
+            let secret = Secret::new(form);
+            if let Some(kept) = known.get_mut(&secret) {
+                kept.held -= 1;
+                if kept.held == 0 && !kept.for_good {
+                    known.remove(&secret);
+                }
+            }
+        }
+    }
+}
+
 impl std::fmt::Debug for Scrubber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Scrubber")
@@ -132,23 +185,20 @@ impl Scrubber {
     /// Adds values, each also in the forms it often appears in: base64, URL-encoded, JSON-escaped, and line by line.
     pub fn add<S: AsRef<str>>(&self, values: impl IntoIterator<Item = S>) {
         let mut known = self.values.write().unwrap_or_else(PoisonError::into_inner);
-        for value in values {
-            let value = value.as_ref();
-            let mut forms = vec![value.to_string()];
-            forms.extend(value.lines().map(|line| line.trim().to_string()));
-            // "Bearer TOKEN" is one header value, but the token alone is what leaks.
-            forms.extend(value.split_whitespace().filter(|word| word.len() >= 8 && *word != value).map(str::to_string));
-            forms.push(base64::engine::general_purpose::STANDARD.encode(value));
-            forms.push(base64::engine::general_purpose::STANDARD_NO_PAD.encode(value));
-            forms.push(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value));
-            forms.push(url::form_urlencoded::byte_serialize(value.as_bytes()).collect());
-            forms.push(serde_json::to_string(value).unwrap_or_default().trim_matches('"').to_string());
-            if value.len() >= SECRET_MIN_BYTES {
-                known.extend(
-                    forms.into_iter().filter(|f| f.len() >= SECRET_MIN_BYTES).map(|f| Secret(std::cmp::Reverse(f.len()), f)),
-                );
-            }
+        for form in values.into_iter().flat_map(|value| forms(value.as_ref())) {
+            known.entry(Secret::new(form)).or_default().for_good = true;
         }
+    }
+
+    /// [`add`](Self::add), until what this returns is dropped.
+    #[must_use]
+    pub fn hold(&self, value: &str) -> Held {
+        let mut known = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        let forms = forms(value);
+        for form in &forms {
+            known.entry(Secret::new(form.clone())).or_default().held += 1;
+        }
+        Held { scrubber: self.clone(), forms }
     }
 
     /// The text with every known value replaced by `•••`.
@@ -178,7 +228,7 @@ impl Scrubber {
             let longest = value.len().min(body.len() + 1);
             (BEGUN_BYTES..longest).rev().find(|n| value.is_char_boundary(*n) && body.ends_with(&value[..*n]))
         };
-        match known.iter().filter_map(|Secret(_, value)| begun(value)).max() {
+        match known.keys().filter_map(|Secret(_, value)| begun(value)).max() {
             Some(bytes) => format!("{}{HIDDEN}{}", &body[..body.len() - bytes], &text[body.len()..]),
             None => text.to_owned(),
         }
@@ -267,6 +317,22 @@ mod tests {
         ] {
             assert_eq!(scrubber.show_cut(text, 100), shown);
         }
+    }
+
+    /// What servers hand out is hidden while it is of use, and no longer: they may hand out as much as they like.
+    #[test]
+    fn row16_a_held_value_is_hidden_until_nobody_holds_it() {
+        let scrubber = Scrubber::default();
+        scrubber.add(["for-good-0"]);
+        let before = scrubber.values.read().unwrap().len();
+        let (one, two) = (scrubber.hold("session-1"), scrubber.hold("session-1"));
+        let also = scrubber.hold("for-good-0");
+        assert_eq!(scrubber.scrub("session-1 for-good-0"), "••• •••");
+        drop((one, also));
+        assert_eq!(scrubber.scrub("session-1 for-good-0"), "••• •••");
+        drop(two);
+        assert_eq!(scrubber.scrub("session-1 for-good-0"), "session-1 •••");
+        assert_eq!(scrubber.values.read().unwrap().len(), before);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! A stdio MCP server that misbehaves on demand, written by hand so that it can break every rule: one flag per fault.
 //! It speaks both eras; tools it offers are in [`TOOLS`], more come from flags.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use serde_json::{Value, json};
 /// `echo` answers its arguments as text; `exact` the bytes it got; `after` answers when `ms` passed; `never` does not;
 /// `big` answers `bytes` of text; `die` ends with `code` or `signal` and `stderr`; `progress` tells `steps` first; `ask` sends
 /// the client three requests; `environment` and `place` say where it runs; `raw` answers with `result`, whatever it is; `error`
-/// with a protocol error; `late` exists after the first call under `--changes`.
+/// with a protocol error; `late` exists after the first call under `--changes`. More that `--also` offers: `endless` answers
+/// with `bytes` of text that the client has to stop reading; `changes` says `count` times that the tools changed, and then
+/// answers.
 const TOOLS: [&str; 12] =
     ["echo", "exact", "after", "never", "big", "die", "progress", "ask", "environment", "place", "raw", "error"];
 
@@ -24,8 +27,13 @@ struct Faults {
     string_error: HashSet<String>,
     /// Methods answered late.
     delay: Vec<(String, u64)>,
-    /// The greeting that is not understood: `initialize` or `server/discover`, and what happens then: error, silent, exit.
-    not: Option<(String, String)>,
+    /// Greetings that are not understood: `initialize` or `server/discover`, and what happens then: error, silent, exit.
+    not: Vec<(String, String)>,
+    /// It offers to say when its tools change, and this is what it does with `subscriptions/listen`: serve, refuse, silent,
+    /// nothing (accept none of it), end, cancel.
+    listen: Option<String>,
+    /// This notification 2,000 times a second, from the first list of tools on.
+    storm: Option<String>,
     version: Option<String>,
     /// What it calls itself.
     name: Option<String>,
@@ -49,6 +57,8 @@ struct Faults {
 
 static CALLED: AtomicBool = AtomicBool::new(false);
 static LISTED: AtomicUsize = AtomicUsize::new(0);
+/// The request that asked to hear of changes.
+static SUBSCRIPTION: Mutex<Option<Value>> = Mutex::new(None);
 
 fn send(message: &Value) {
     let mut out = std::io::stdout().lock();
@@ -64,6 +74,16 @@ fn refuse(id: &Value, code: i64, message: &str) {
     send(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }));
 }
 
+fn tell(method: &str) {
+    let subscription = SUBSCRIPTION.lock().expect("not poisoned").clone();
+    let meta = subscription.map_or(json!({}), |id| json!({ "_meta": { "io.modelcontextprotocol/subscriptionId": id } }));
+    send(&json!({ "jsonrpc": "2.0", "method": method, "params": meta }));
+}
+
+fn plain(name: &str) -> Value {
+    json!({ "name": name, "description": format!("The tool {name}"), "inputSchema": { "type": "object" } })
+}
+
 fn text(words: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": words.into() }] })
 }
@@ -71,7 +91,8 @@ fn text(words: impl Into<String>) -> Value {
 fn read_flags() -> Faults {
     let mut faults = Faults::default();
     let mut end = None;
-    for flag in std::env::args().skip(1) {
+    let mut flags: VecDeque<String> = std::env::args().skip(1).collect();
+    while let Some(flag) = flags.pop_front() {
         let (name, value) = flag.split_once('=').map_or((flag.as_str(), ""), |(name, value)| (name, value));
         let words = || value.to_string();
         match name {
@@ -83,7 +104,7 @@ fn read_flags() -> Faults {
             }
             "--not" => {
                 let (method, how) = value.split_once(':').expect("--not=METHOD:error|silent|exit");
-                faults.not = Some((method.into(), how.into()));
+                faults.not.push((method.into(), how.into()));
             }
             "--version" => faults.version = Some(words()),
             "--name" => faults.name = Some(words()),
@@ -91,6 +112,21 @@ fn read_flags() -> Faults {
             "--page" => faults.page = value.parse().ok(),
             "--tools" => faults.tools = value.parse().ok(),
             "--tool" => faults.more_tools.push(serde_json::from_str(value).expect("a tool as JSON")),
+            "--also" => faults.more_tools.push(plain(value)),
+            "--huge-schema" => {
+                let description = "x".repeat(value.parse().expect("bytes"));
+                let schema = json!({ "type": "object", "properties": { "a": { "description": description } } });
+                faults.more_tools.push(json!({ "name": "huge", "inputSchema": schema }));
+            }
+            "--listen" => faults.listen = Some(words()),
+            "--storm" => faults.storm = Some(words()),
+            #[cfg(unix)]
+            "--leaves-child" => leave_child(value),
+            // The flags of the moment: the same entry may behave otherwise at its next start.
+            "--flags-from" => {
+                let more = std::fs::read_to_string(value).unwrap_or_default();
+                flags.extend(more.lines().map(str::to_owned));
+            }
             "--noise" => faults.noise.push(words()),
             "--stderr" => faults.stderr.push(words()),
             "--log" => faults.log = Some(words()),
@@ -129,6 +165,35 @@ fn endless(start: &str) -> ! {
     let block = [b'x'; 64 * 1024];
     while out.write_all(&block).is_ok() {}
     std::process::exit(0)
+}
+
+/// Starts a child that ignores being told to end, and that went away as far as it can: `fork`, `setsid`, `double-fork`.
+#[cfg(unix)]
+fn leave_child(how: &str) {
+    let mut pipe = [0; 2];
+    let mut byte = [0_u8];
+    // SAFETY: the process has one thread, and the child only makes system calls.
+    unsafe {
+        libc::pipe(pipe.as_mut_ptr());
+        if libc::fork() == 0 {
+            if how != "fork" {
+                libc::setsid();
+            }
+            if how == "double-fork" && libc::fork() != 0 {
+                libc::_exit(0);
+            }
+            libc::signal(libc::SIGTERM, libc::SIG_IGN);
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+            libc::write(pipe[1], byte.as_ptr().cast(), 1);
+            loop {
+                libc::pause();
+            }
+        }
+        // Until it stays.
+        libc::read(pipe[0], byte.as_mut_ptr().cast(), 1);
+        libc::close(pipe[0]);
+        libc::close(pipe[1]);
+    }
 }
 
 fn main() {
@@ -178,6 +243,7 @@ fn main() {
             "tools/list" => list(&faults, &id, &message),
             "tools/call" => call(&faults, &id, &message, &line),
             "ping" => answer(&id, json!({})),
+            "subscriptions/listen" => listen(&faults, &id),
             _ => refuse(&id, -32601, "Method not found"),
         }
         if (faults.stops_reading || faults.closes_input) && method == "tools/list" {
@@ -195,26 +261,47 @@ fn main() {
 }
 
 fn greet(faults: &Faults, method: &str, id: &Value, message: &Value) {
-    match &faults.not {
-        Some((not, how)) if not == method => match how.as_str() {
+    if let Some((_, how)) = faults.not.iter().find(|(not, _)| not == method) {
+        match how.as_str() {
             "exit" => std::process::exit(7),
             "silent" => return,
             _ => return refuse(id, -32601, "Method not found"),
-        },
-        _ => {}
+        }
     }
+    let capabilities = match faults.listen {
+        Some(_) => json!({ "tools": { "listChanged": true } }),
+        None => json!({ "tools": {} }),
+    };
     let info = json!({ "name": faults.name.as_deref().unwrap_or("fake"), "version": "1.2.3" });
     if method == "initialize" {
         let asked = message["params"]["protocolVersion"].as_str().unwrap_or_default();
         let version = faults.version.as_deref().unwrap_or(asked);
-        answer(id, json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": info }));
+        answer(id, json!({ "protocolVersion": version, "capabilities": capabilities, "serverInfo": info }));
     } else {
         let version = faults.version.as_deref().unwrap_or("2026-07-28");
         answer(
             id,
-            json!({ "resultType": "complete", "supportedVersions": [version], "capabilities": { "tools": {} },
+            json!({ "resultType": "complete", "supportedVersions": [version], "capabilities": capabilities,
                 "ttlMs": 0, "cacheScope": "private", "_meta": { "io.modelcontextprotocol/serverInfo": info } }),
         );
+    }
+}
+
+fn listen(faults: &Faults, id: &Value) {
+    let how = faults.listen.as_deref().unwrap_or("refuse");
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+    match how {
+        "refuse" => return refuse(id, -32601, "Method not found"),
+        "silent" => return,
+        _ => {}
+    }
+    let accepted = if how == "nothing" { json!({}) } else { json!({ "toolsListChanged": true }) };
+    let params = json!({ "_meta": meta, "notifications": accepted });
+    send(&json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params }));
+    match how {
+        "end" => answer(id, json!({ "resultType": "complete", "_meta": meta })),
+        "cancel" => send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } })),
+        _ => *SUBSCRIPTION.lock().expect("not poisoned") = Some(id.clone()),
     }
 }
 
@@ -228,8 +315,6 @@ fn list(faults: &Faults, id: &Value, message: &Value) {
         }
         None => {}
     }
-    let plain =
-        |name: &str| json!({ "name": name, "description": format!("The tool {name}"), "inputSchema": { "type": "object" } });
     let mut tools: Vec<Value> = match faults.tools {
         Some(count) => (0..count).map(|n| plain(&format!("tool{n}"))).collect(),
         None => TOOLS.iter().map(|name| plain(name)).collect(),
@@ -239,6 +324,14 @@ fn list(faults: &Faults, id: &Value, message: &Value) {
         tools.push(plain("late"));
     }
     let listed = LISTED.fetch_add(1, Ordering::Relaxed);
+    if let Some(method) = faults.storm.clone().filter(|_| listed == 0) {
+        std::thread::spawn(move || {
+            loop {
+                (0..200).for_each(|_| tell(&method));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+    }
     if faults.hang_second_list && listed > 0 {
         return;
     }
@@ -307,9 +400,24 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
         "raw" => answer(id, arguments["result"].clone()),
         "error" => refuse(id, -32000, arguments["message"].as_str().unwrap_or("no")),
         "late" => answer(id, text("late")),
+        "endless" => {
+            let mut out = std::io::stdout().lock();
+            let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"");
+            let mut left = number("bytes").unwrap_or(0);
+            let block = [b'x'; 64 * 1024];
+            let _ = out.write_all(start.as_bytes());
+            while left > 0 && out.write_all(&block).is_ok() {
+                left = left.saturating_sub(block.len() as u64);
+            }
+            let _ = out.write_all(b"\"}]}}\n");
+        }
+        "changes" => {
+            (0..number("count").unwrap_or(1)).for_each(|_| tell("notifications/tools/list_changed"));
+            answer(id, text("changed"));
+        }
         other => refuse(id, -32602, &format!("Unknown tool: {other}")),
     }
     if faults.changes && first {
-        send(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+        tell("notifications/tools/list_changed");
     }
 }

@@ -186,6 +186,7 @@ export class App {
         break;
       case "servers":
       case "server_status":
+      case "tools_changed":
       case "entry":
         this.#forConversation(event.conversation, seq, event);
         break;
@@ -220,6 +221,9 @@ export class App {
         this.#refreshTools();
         break;
       }
+      case "tools_changed":
+        this.#refreshTools();
+        break;
       case "entry": {
         const at = open.entries.findLastIndex((e) => e.id === event.entry.id);
         const before = at === -1 ? undefined : open.entries[at];

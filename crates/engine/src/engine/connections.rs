@@ -40,6 +40,8 @@ struct Line {
     digest: String,
     status: ServerStatus,
     began: Option<Instant>,
+    /// Names and digests of the tools it listed last, while it is connected.
+    tools: Option<Vec<(String, String)>>,
 }
 
 struct Tested {
@@ -175,9 +177,10 @@ impl Engine {
             digest: String::new(),
             status: ServerStatus::Idle,
             began: None,
+            tools: None,
         });
         if line.digest != server.digest {
-            *line = Line { digest: server.digest.clone(), status: ServerStatus::Idle, began: None };
+            *line = Line { digest: server.digest.clone(), status: ServerStatus::Idle, began: None, tools: None };
         }
     }
 
@@ -286,18 +289,28 @@ impl Engine {
 
     /// Changes of different connections: windows are told of them in one go.
     async fn connections_changed(&self, changes: Vec<Change>) -> Result<()> {
-        let mut conversations = BTreeSet::new();
+        let (mut conversations, mut changed) = (BTreeSet::new(), Vec::new());
         for Change { conversation, server, health } in changes {
             let id = server.to_string();
             {
                 let mut known = self.badges.known();
                 // Unticked, or of a call without a conversation: nobody shows it.
-                let Some(line) = known.connections.get_mut(&(conversation.clone(), id)) else { continue };
+                let Some(line) = known.connections.get_mut(&(conversation.clone(), id.clone())) else { continue };
                 match &health {
                     Health::Connecting { since } => line.began = Some(*since),
                     Health::Idle | Health::Connected { .. } | Health::Failed { .. } => {}
                 }
                 line.status = shown::health(&health, line.began);
+                let tools = match &health {
+                    Health::Connected { tools, .. } => {
+                        Some(tools.tools.iter().map(|tool| (tool.name.clone(), tool.digest.clone())).collect())
+                    }
+                    Health::Idle | Health::Connecting { .. } | Health::Failed { .. } => None,
+                };
+                let before = std::mem::replace(&mut line.tools, tools);
+                if before.is_some() && line.tools.is_some() && before != line.tools {
+                    changed.push((conversation.clone(), id));
+                }
             }
             if let Health::Connected { tools, .. } = &health
                 && let Err(e) = self.note_tools(&conversation, &server, tools).await
@@ -308,6 +321,12 @@ impl Engine {
         }
         for conversation in conversations {
             self.publish_conversation(&conversation).await?;
+        }
+        let open = self.open_ones().await;
+        for (conversation, server) in changed {
+            if open.contains(&conversation) {
+                self.events.send(Event::ToolsChanged { conversation, server });
+            }
         }
         Ok(())
     }

@@ -16,6 +16,8 @@ use crate::wire::{CallState, Entry, EntryBody, Event};
 const LOOK: Duration = Duration::from_millis(500);
 /// How long a conversation stays with this process after it was changed without being opened. Longer than any change takes.
 const KEPT: Duration = Duration::from_secs(30);
+/// The same after it was opened: who looks at it without touching it holds nobody up for ever.
+const KEPT_OPEN: Duration = Duration::from_secs(10 * 60);
 
 impl Engine {
     /// `seen`: what [`crate::store::Store::changed_by_others`] said before the state was read that windows start from.
@@ -57,12 +59,14 @@ impl Engine {
         self.mine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A conversation that was changed from a list, and that nobody looks at or calls in, is free for other processes again.
+    /// A conversation that nobody changes or calls in is free for other processes again, sooner if nobody looks at it. It
+    /// comes back with the next change made here, unless another process has it by then.
     async fn give_back_idle(&self) {
         let open = self.open_ones().await;
         let idle: Vec<String> = {
             let mine = self.mine();
-            let idle = mine.iter().filter(|(id, used)| used.elapsed() > KEPT && !open.contains(id) && !self.calls_in(id));
+            let kept = |id: &String| if open.contains(id) { KEPT_OPEN } else { KEPT };
+            let idle = mine.iter().filter(|(id, used)| used.elapsed() > kept(id) && !self.calls_in(id));
             idle.map(|(id, _)| id.clone()).collect()
         };
         for conversation in idle {

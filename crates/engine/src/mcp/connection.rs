@@ -27,7 +27,7 @@ use super::link::Link;
 use super::log::{ServerLog, Source};
 use super::result::{self, CallResult, ResultError};
 use super::wire::{ExactArguments, Mirrored, Progress, ProgressTo, Wire};
-use super::{Era, Failure, Peer, Stage, StageReport, http};
+use super::{Era, Failure, Peer, Stage, StageReport, http, subscription};
 use crate::config::resolve::{ResolvedHttp, check_folder, expanded, resolve_http};
 use crate::config::{Launch, Resolved, Server};
 use crate::machine::process::{Exit, Found, Handle, Spec};
@@ -38,6 +38,8 @@ use crate::tools::{ServerTools, SetAside};
 
 /// How long telling a server of a cancellation may take.
 const CANCEL_NOTICE: Duration = Duration::from_secs(2);
+/// How long a server's yes to a subscription is waited for before its tools are listed.
+const SUBSCRIBING: Duration = Duration::from_secs(1);
 
 /// Why a call came to nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -284,9 +286,20 @@ impl Connection {
     pub fn is_busy(&self) -> bool {
         self.use_.state().running > 0
     }
-    /// The server said that its tools changed, since they were last listed.
-    pub fn tools_changed(&self) -> bool {
+    /// The server said that its tools changed, since they were last listed. Does not keep the connection alive.
+    pub fn tools_changed(&self) -> watch::Receiver<bool> {
         self.link.wire.tools_changed()
+    }
+    /// Asks to be told when tools change, where the protocol version wants to be asked and the server offers it. To be done
+    /// before tools are listed: what changes in between is told then.
+    pub async fn subscribe(&self) {
+        let offered = self.link.rmcp.peer_info().and_then(|info| info.capabilities.tools.as_ref()?.list_changed);
+        if self.peer.era != Era::Discover || offered != Some(true) {
+            return;
+        }
+        let (listening, mut until) = watch::channel(false);
+        tokio::spawn(subscription::keep(self.link.clone(), listening));
+        let _ = timeout(SUBSCRIBING, until.wait_for(|listening| *listening)).await;
     }
     /// Lines on stdout that were no message, and the first few.
     pub fn noise(&self) -> (usize, Vec<String>) {
@@ -328,7 +341,11 @@ impl Connection {
             self.use_.retire();
         }
         drop(running);
-        listed.map(|tools| self.mirrored(self.scrubbed(tools)))
+        listed.map(|tools| {
+            let mut tools = self.mirrored(self.scrubbed(tools));
+            tools.notices.extend(self.link.wire.noise.notice());
+            tools
+        })
     }
 
     /// The server's words about its tools, free of secrets (row 16). A tool's name stays: it is what is called.

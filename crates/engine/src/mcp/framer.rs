@@ -1,4 +1,4 @@
-//! Cuts a stdio server's output into protocol messages. Everything is bounded while it is read (B21, rows 23, 24, 37):
+//! Cuts a stdio server's output into lines of protocol messages. Everything is bounded while it is read (B21, rows 23, 24, 37):
 //! one message, the lines that are no message, and how many come in a second. Past a bound the stream ends at once, with
 //! an error that names it.
 //!
@@ -89,6 +89,16 @@ impl Noise {
         if kept.bytes > limits::STDOUT_NOISE_BYTES { Err(Ended::TooMuchNoise) } else { Ok(()) }
     }
 
+    /// What a person should know of it, if there is any.
+    pub fn notice(&self) -> Option<String> {
+        let (lines, sample) = self.seen();
+        let what = if lines == 1 { "1 line to stdout that is".into() } else { format!("{lines} lines to stdout that are") };
+        Some(format!(
+            "It wrote {what} no MCP message, such as `{}`. That was ignored; a server should log to stderr.",
+            crate::text::cut(sample.first()?, 120)
+        ))
+    }
+
     /// How many lines, and the first few, scrubbed and safe to show.
     pub fn seen(&self) -> (usize, Vec<String>) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +106,7 @@ impl Noise {
     }
 }
 
-/// The lines of a stream that begin like a JSON object.
+/// The lines of a stream that begin like a JSON object, or like a list of them.
 pub struct Framer<R> {
     read: BufReader<R>,
     line: Vec<u8>,
@@ -120,10 +130,12 @@ enum Kind {
 fn kind(line: &[u8], blank: usize) -> Kind {
     // The mark may still be arriving.
     let line = if blank == 0 && BOM.starts_with(line) { &[] } else { content(line, blank) };
-    match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        None => Kind::Blank,
-        Some(b'{') => Kind::Message,
-        Some(_) => Kind::Noise,
+    let mut words = line.iter().filter(|byte| !byte.is_ascii_whitespace());
+    match (words.next(), words.next()) {
+        (None, _) => Kind::Blank,
+        // What a bracket begins shows with the next byte: most are of a log, `[info] ready`.
+        (Some(b'{'), _) | (Some(b'['), None | Some(b'{')) => Kind::Message,
+        (Some(_), _) => Kind::Noise,
     }
 }
 
@@ -144,7 +156,13 @@ impl<R: AsyncRead + Unpin> Framer<R> {
         }
     }
 
-    /// The next line that begins like a JSON object, without its line end. Noise goes to `noise`. May be dropped and
+    /// Counts messages that came in the last line beside the first.
+    pub fn count(&mut self, messages: usize) -> Result<(), Ended> {
+        let now = Instant::now();
+        (0..messages).try_for_each(|_| self.flood.count(now))
+    }
+
+    /// The next line that begins like a JSON object or a list of them, without its line end. Noise goes to `noise`. May be dropped and
     /// called again at any time: a partial line is kept.
     pub async fn next(&mut self, noise: &Noise) -> Result<&[u8], Ended> {
         loop {
@@ -265,9 +283,10 @@ mod tests {
     /// Complaint 29, and the line ends of Windows.
     #[tokio::test]
     async fn noise_is_counted_and_messages_come_through() {
-        let input = "\u{feff}{\"a\":1}\r\nhello\n\n  {\"b\":2}\n[1]\n\u{feff}npm warn\r\n{\"last\":3}";
+        let input =
+            "\u{feff}{\"a\":1}\r\nhello\n\n  {\"b\":2}\n[1]\n [ {\"c\":3}]\n\u{feff}npm warn\r\n{\"last\":3}";
         let (lines, end, (count, sample)) = frames(input.into()).await;
-        assert_eq!(lines, ["{\"a\":1}", "{\"b\":2}", "{\"last\":3}"]);
+        assert_eq!(lines, ["{\"a\":1}", "{\"b\":2}", "[ {\"c\":3}]", "{\"last\":3}"]);
         assert_eq!((end, count), (Ended::Closed, 3));
         assert_eq!(sample, ["hello", "[1]", "npm warn"]);
     }
@@ -290,6 +309,8 @@ mod tests {
         many.push(b'\n');
         let (_, end, (count, sample)) = frames(many.repeat(5000)).await;
         assert_eq!((end, count, sample.len()), (Ended::TooMuchNoise, 4101, SAMPLE_LINES));
+        let (lines, end, (count, _)) = frames(b"[info] ready\n".repeat(3)).await;
+        assert_eq!((lines.len(), end, count), (0, Ended::Closed, 3));
         let (_, end, (count, _)) = frames(vec![b'\n'; 500]).await;
         assert_eq!((end, count), (Ended::Closed, 0));
         let (_, end, _) = frames(vec![b' '; limits::STDOUT_NOISE_BYTES + 1]).await;

@@ -116,6 +116,9 @@ struct Slot {
     failed: Option<Instant>,
     /// Tools once seen to need a person: that stays, whatever the server says later (row 6).
     need_person: HashSet<String>,
+    /// It was listed again of its own accord since it was last asked for: once is enough, however often it says that its
+    /// tools changed (row 24).
+    relisted: bool,
 }
 
 #[derive(Clone)]
@@ -136,6 +139,7 @@ impl Slot {
             used: Instant::now(),
             failed: None,
             need_person: HashSet::new(),
+            relisted: false,
         }
     }
     /// The connection, if it takes calls.
@@ -216,9 +220,10 @@ impl Pool {
             connection = self.connected(&key, wanted) => connection.map_err(CallError::NotConnected)?,
             () = &mut cancel => return Err(CallError::Cancelled),
         };
-        self.0.used(&key, &connection);
+        self.0.used(&key, &connection, true);
         let answer = connection.call(tool, arguments, limit, progress, cancel).await;
-        self.0.used(&key, &connection);
+        self.0.used(&key, &connection, false);
+        relist_if_changed(&self.0, &key, &connection);
         if !connection.is_open() {
             let health = match &answer {
                 Err(CallError::Broken(failure)) => Health::Failed { failure: failure.clone() },
@@ -319,11 +324,12 @@ impl Shared {
         let _ = self.changes.send(Change { conversation: key.conversation.clone(), server: key.server.clone(), health });
     }
 
-    fn used(&self, key: &Key, connection: &Arc<Connection>) {
+    fn used(&self, key: &Key, connection: &Arc<Connection>, asked: bool) {
         if let Some(slot) = self.slots().by_key.get_mut(key)
             && slot.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection))
         {
             slot.used = Instant::now();
+            slot.relisted &= !asked;
         }
     }
 
@@ -405,12 +411,13 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
         Some(connection) => {
             let again = match effort {
                 Effort::Turn => true,
-                Effort::Quiet => connection.tools_changed(),
+                Effort::Quiet => *connection.tools_changed().borrow(),
                 Effort::Call => false,
             };
             if !again {
                 return;
             }
+            slot.relisted = false;
             slot.generation = generation;
             tokio::spawn(relist(shared.clone(), key, connection, generation, pending))
         }
@@ -466,18 +473,55 @@ async fn connect(
                 shared.eras.remember(&key.server, era);
             }
             let connection = Arc::new(connection);
+            connection.subscribe().await;
             connection.list_tools(limits::LISTING_TIMEOUT).await.map(|tools| (connection, tools))
         }
         Err(failure) => Err(failure),
     };
+    let connection = listed.as_ref().ok().map(|(connection, _)| connection.clone());
     finish(&shared, &key, generation, listed);
     drop(pending);
+    if let Some(connection) = connection {
+        relist_if_changed(&shared, &key, &connection);
+    }
 }
 
 async fn relist(shared: Arc<Shared>, key: Key, connection: Arc<Connection>, generation: u64, pending: Pending) {
-    let listed = connection.list_tools(limits::LISTING_TIMEOUT).await.map(|tools| (connection, tools));
+    let listed = connection.list_tools(limits::LISTING_TIMEOUT).await.map(|tools| (connection.clone(), tools));
     finish(&shared, &key, generation, listed);
     drop(pending);
+    // It may have changed again while it was listed.
+    relist_if_changed(&shared, &key, &connection);
+}
+
+/// Lists again what said that its tools changed, between calls: who calls has seen the tools as they were.
+fn relist_if_changed(shared: &Arc<Shared>, key: &Key, connection: &Arc<Connection>) {
+    let mut slots = shared.slots();
+    if slots.shut || !*connection.tools_changed().borrow() || connection.is_busy() || !connection.is_open() {
+        return;
+    }
+    slots.generation += 1;
+    let generation = slots.generation;
+    let Some(slot) = slots.by_key.get_mut(key).filter(|slot| slot.work.is_none() && !slot.relisted) else { return };
+    if slot.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
+        slot.relisted = true;
+        slot.generation = generation;
+        let pending = Pending::new(&slot.state);
+        let work = tokio::spawn(relist(shared.clone(), key.clone(), connection.clone(), generation, pending));
+        slot.work = Some(work.abort_handle());
+    }
+}
+
+/// Hears of changed tools for as long as a connection lives.
+async fn follow(shared: Weak<Shared>, key: Key, connection: Weak<Connection>, mut changed: watch::Receiver<bool>) {
+    while changed.wait_for(|changed| *changed).await.is_ok() {
+        let (Some(shared), Some(connection)) = (shared.upgrade(), connection.upgrade()) else { return };
+        relist_if_changed(&shared, &key, &connection);
+        drop((shared, connection));
+        if changed.wait_for(|changed| !*changed).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Puts what came of a start or a listing into the slot, if nothing newer replaced it.
@@ -505,12 +549,9 @@ fn finish(shared: &Arc<Shared>, key: &Key, generation: u64, listed: Result<(Arc<
             slot.connection = Some(connection.clone());
             shared.tell(key, slot, health);
             if new {
-                tokio::spawn(watch_over(
-                    Arc::downgrade(shared),
-                    key.clone(),
-                    Arc::downgrade(&connection),
-                    connection.until_broken(),
-                ));
+                let (pool, weak) = (Arc::downgrade(shared), Arc::downgrade(&connection));
+                tokio::spawn(watch_over(pool.clone(), key.clone(), weak.clone(), connection.until_broken()));
+                tokio::spawn(follow(pool, key.clone(), weak, connection.tools_changed()));
             }
         }
         Err(failure) => {

@@ -4,36 +4,35 @@
 //! sees requests and answers only.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientNotification, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetExtensions, Implementation,
-    InitializeResult, JsonRpcError, JsonRpcMessage, NumberOrString, PingRequest, ProtocolVersion, RequestId, ServerCapabilities,
-    ServerRequest, ServerResult,
+    ClientNotification, CustomRequest, CustomResult, GetExtensions, JsonRpcError, JsonRpcMessage, NumberOrString, PingRequest,
+    RequestId, ServerRequest, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
+use super::batch::Batch;
 use super::framer::{Ended, Framer, Noise};
+use super::lenient::{self, discover_result, initialize_result};
 use super::log::ServerLog;
+use super::subscription::{self, Subscribed};
 use crate::limits;
-use crate::text::{Scrubber, cut};
+use crate::text::cut;
 
 /// Bytes kept of a server's name and of its version.
 pub(super) const WORD_BYTES: usize = 256;
-
-/// Bytes kept of a server's error message.
-const ERROR_BYTES: usize = 4 * 1024;
 
 /// How long what a server wrote before it stopped reading may take to be read.
 const UNREAD_OUTPUT: std::time::Duration = std::time::Duration::from_secs(1);
@@ -91,7 +90,8 @@ pub struct Wire {
     pub noise: Noise,
     log: ServerLog,
     ended: watch::Sender<Option<Ended>>,
-    tools_changed: AtomicBool,
+    tools_changed: watch::Sender<bool>,
+    pub(super) subscribed: Subscribed,
     progress: Mutex<HashMap<NumberOrString, mpsc::Sender<Progress>>>,
     handshakes: Mutex<HashMap<RequestId, Handshake>>,
     unanswered: AtomicUsize,
@@ -113,7 +113,8 @@ impl Wire {
             noise: Noise::new(log.clone()),
             log,
             ended: watch::channel(None).0,
-            tools_changed: AtomicBool::new(false),
+            tools_changed: watch::channel(false).0,
+            subscribed: Subscribed::default(),
             progress: Mutex::default(),
             handshakes: Mutex::default(),
             unanswered: AtomicUsize::new(0),
@@ -132,10 +133,10 @@ impl Wire {
     }
     /// The server said that its tools changed since this was last asked (row 24: however often it said so).
     pub fn take_tools_changed(&self) -> bool {
-        self.tools_changed.swap(false, Ordering::Relaxed)
+        self.tools_changed.send_replace(false)
     }
-    pub fn tools_changed(&self) -> bool {
-        self.tools_changed.load(Ordering::Relaxed)
+    pub fn tools_changed(&self) -> watch::Receiver<bool> {
+        self.tools_changed.subscribe()
     }
     /// Forgets where a call's progress goes.
     pub fn forget_progress(&self, token: &NumberOrString) {
@@ -143,7 +144,7 @@ impl Wire {
     }
     /// The server said that it is not the one it was: list again.
     pub(super) fn mark_tools_changed(&self) {
-        self.tools_changed.store(true, Ordering::Relaxed);
+        self.tools_changed.send_if_modified(|changed| !std::mem::replace(changed, true));
     }
     pub(super) fn end(&self, why: Ended) {
         self.ended.send_if_modified(|ended| {
@@ -171,6 +172,7 @@ impl Wire {
                 match method.as_str() {
                     "initialize" => drop(lock(&self.handshakes).insert(id.clone(), Handshake::Initialize)),
                     "server/discover" => drop(lock(&self.handshakes).insert(id.clone(), Handshake::Discover)),
+                    subscription::METHOD => self.subscribed.asked(id.clone()),
                     _ => {}
                 }
                 let token = text.pointer("/params/_meta/progressToken").cloned();
@@ -202,7 +204,11 @@ impl Wire {
 
     fn notification(&self, method: &str, params: Option<&RawValue>) {
         match method {
-            "notifications/tools/list_changed" => self.tools_changed.store(true, Ordering::Relaxed),
+            "notifications/tools/list_changed" => {
+                self.subscribed.brought_news();
+                self.mark_tools_changed();
+            }
+            subscription::ACKNOWLEDGED | "notifications/cancelled" => self.subscribed.heard(method, params),
             "notifications/progress" => {
                 let Some(params) = params.and_then(|raw| serde_json::from_str::<ProgressParams>(raw.get()).ok()) else { return };
                 let Some(to) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
@@ -247,13 +253,15 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 pub struct StdioTransport<R, W> {
     framer: Framer<R>,
+    /// Of a list of messages, those that were not handed out yet.
+    waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
     write: Arc<tokio::sync::Mutex<Option<W>>>,
     wire: Arc<Wire>,
 }
 
 impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
     pub fn new(read: R, write: W, wire: Arc<Wire>) -> Self {
-        Self { framer: Framer::new(read), write: Arc::new(tokio::sync::Mutex::new(Some(write))), wire }
+        Self { framer: Framer::new(read), waiting: VecDeque::new(), write: Arc::new(tokio::sync::Mutex::new(Some(write))), wire }
     }
 }
 
@@ -289,23 +297,29 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let line = match self.framer.next(&self.wire.noise).await {
-                Ok(line) => line,
-                Err(why) => {
-                    self.wire.end(why);
-                    return None;
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
+            let noise = &self.wire.noise;
+            let read = match self.framer.next(noise).await {
+                Ok(line) => {
+                    let read = read(&self.wire, line);
+                    let is_noise = matches!(read, Ok(None));
+                    // Of several messages the framer counted one.
+                    let more = read.as_ref().ok().and_then(Option::as_ref).map_or(0, |(_, count)| count.saturating_sub(1));
+                    let counted = if is_noise {
+                        noise.line(&line[..line.len().min(limits::LOG_LINE_BYTES)], line.len())
+                    } else {
+                        self.framer.count(more)
+                    };
+                    counted.and(read)
                 }
+                Err(why) => Err(why),
             };
-            match incoming(&self.wire, line) {
-                Incoming::Pass(message) => return Some(*message),
-                Incoming::Handled => {}
-                Incoming::Noise => {
-                    if let Err(why) = self.wire.noise.line(&line[..line.len().min(limits::LOG_LINE_BYTES)], line.len()) {
-                        self.wire.end(why);
-                        return None;
-                    }
-                }
-                Incoming::End(why) => {
+            match read {
+                Ok(Some((messages, _))) => self.waiting.extend(messages),
+                Ok(None) => {}
+                Err(why) => {
                     self.wire.end(why);
                     return None;
                 }
@@ -342,6 +356,32 @@ fn with_arguments(item: &TxJsonRpcMessage<RoleClient>, arguments: &str) -> io::R
     Ok(serde_json::to_vec(&whole)?)
 }
 
+type Messages = Vec<RxJsonRpcMessage<RoleClient>>;
+
+/// What a line holds for the service, and how many messages it was; none when it is noise. A line may hold a list of
+/// messages: one protocol version (2025-03-26) has them, and wants them to be understood.
+fn read(wire: &Wire, line: &[u8]) -> Result<Option<(Messages, usize)>, Ended> {
+    let text;
+    let batch: Vec<&[u8]> = if line.starts_with(b"[") {
+        text = String::from_utf8_lossy(line);
+        let Ok(Batch(batch)) = serde_json::from_str::<Batch<'_>>(&text) else { return Ok(None) };
+        batch.iter().map(|message| message.get().as_bytes()).collect()
+    } else {
+        vec![line]
+    };
+    let (mut messages, mut understood) = (Messages::new(), 0);
+    for message in &batch {
+        match incoming(wire, message) {
+            Incoming::Pass(message) => messages.push(*message),
+            Incoming::Handled => {}
+            Incoming::Noise => continue,
+            Incoming::End(why) => return Err(why),
+        }
+        understood += 1;
+    }
+    Ok((understood > 0).then_some((messages, batch.len())))
+}
+
 pub(super) enum Incoming {
     Pass(Box<RxJsonRpcMessage<RoleClient>>),
     Handled,
@@ -371,7 +411,7 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
             Incoming::Handled
         }
         (None, id, _, Some(error)) => {
-            pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient_error(error, wire.log.scrubber()))))
+            pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient::error(error, wire.log.scrubber()))))
         }
         (None, Some(id), Some(result), None) => {
             let handshake = lock(&wire.handshakes).get(&id).copied();
@@ -385,63 +425,6 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
         }
         (None, ..) => Incoming::Noise,
     }
-}
-
-/// An error as the protocol says, or anything else that stands in its place: `"error": "boom"`.
-fn lenient_error(raw: &RawValue, scrubber: &Scrubber) -> ErrorData {
-    let value: Value =
-        if raw.get().len() > 64 * 1024 { Value::Null } else { serde_json::from_str(raw.get()).unwrap_or(Value::Null) };
-    let code = value.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()).unwrap_or(-32603);
-    let message = match (&value, value.get("message")) {
-        (_, Some(Value::String(message))) | (Value::String(message), _) => message.clone(),
-        _ => raw.get().to_string(),
-    };
-    // The data of a version refusal is read in the handshake; it is small.
-    let data = value.get("data").filter(|_| code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0).cloned();
-    ErrorData::new(ErrorCode(code), scrubber.show_cut(&message, ERROR_BYTES), data)
-}
-
-fn initialize_result(raw: &str) -> Option<ServerResult> {
-    let written: Map<String, Value> = serde_json::from_str(raw).ok()?;
-    let version = written.get("protocolVersion")?.as_str()?;
-    let mut result = InitializeResult::new(capabilities(&written));
-    result.protocol_version = version_of(version)?;
-    result.server_info = implementation(written.get("serverInfo"));
-    Some(ServerResult::InitializeResult(result))
-}
-
-fn discover_result(raw: &str) -> Option<ServerResult> {
-    let written: Map<String, Value> = serde_json::from_str(raw).ok()?;
-    let versions = written.get("supportedVersions")?.as_array()?;
-    let versions: Vec<ProtocolVersion> = versions.iter().filter_map(Value::as_str).filter_map(version_of).collect();
-    let server = written.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/serverInfo"));
-    let info = implementation(server.or(written.get("serverInfo")));
-    let result: DiscoverResult = serde_json::from_value(json!({
-        "resultType": "complete",
-        "supportedVersions": versions,
-        "capabilities": capabilities(&written),
-        "ttlMs": 0,
-        "cacheScope": "private",
-        "_meta": { "io.modelcontextprotocol/serverInfo": { "name": info.name, "version": info.version } },
-    }))
-    .ok()?;
-    Some(ServerResult::DiscoverResult(result))
-}
-
-fn version_of(text: &str) -> Option<ProtocolVersion> {
-    serde_json::from_value(Value::String(cut(text, 64).into())).ok()
-}
-
-/// Whether it offers tools is all that matters here.
-fn capabilities(written: &Map<String, Value>) -> ServerCapabilities {
-    let tools = written.get("capabilities").and_then(|c| c.get("tools")).is_some();
-    serde_json::from_value(if tools { json!({ "tools": {} }) } else { json!({}) }).unwrap_or_default()
-}
-
-fn implementation(written: Option<&Value>) -> Implementation {
-    let word =
-        |key: &str| written.and_then(|info| info.get(key)).and_then(Value::as_str).map_or("", |word| cut(word, WORD_BYTES));
-    Implementation::new(word("name"), word("version"))
 }
 
 #[cfg(test)]
@@ -476,10 +459,10 @@ mod tests {
     fn row_16_an_error_that_is_cut_leaves_no_part_of_a_secret() {
         let wire = wire();
         wire.log.scrubber().add(["s3cret-token-0123456789"]);
-        let line = format!(r#"{{"id":1,"error":"{}s3cret-token-0123456789"}}"#, "m".repeat(ERROR_BYTES - 10));
+        let line = format!(r#"{{"id":1,"error":"{}s3cret-token-0123456789"}}"#, "m".repeat(lenient::ERROR_BYTES - 10));
         let Incoming::Pass(message) = incoming(&wire, line.as_bytes()) else { panic!("not passed on") };
         let JsonRpcMessage::Error(error) = *message else { panic!("no error") };
-        assert_eq!(error.error.message, format!("{}•••", "m".repeat(ERROR_BYTES - 10)));
+        assert_eq!(error.error.message, format!("{}•••", "m".repeat(lenient::ERROR_BYTES - 10)));
     }
 
     #[test]
@@ -496,6 +479,36 @@ mod tests {
     fn json_that_is_no_protocol_message_is_noise() {
         for line in ["{}", r#"{"level":30,"msg":"hi"}"#, r#"{"id":{},"result":1}"#, r#"{"id":1,"id":1,"result":1}"#, "{oops"] {
             assert!(matches!(incoming(&wire(), line.as_bytes()), Incoming::Noise), "{line}");
+        }
+    }
+
+    /// MCP's ids are strings or whole numbers, and JSON knows one kind of number: `1.0` is the request 1 by another spelling.
+    #[test]
+    fn ids_are_numbers_by_value() {
+        let id = |line: &str| match incoming(&wire(), line.as_bytes()) {
+            Incoming::Pass(message) => match *message {
+                JsonRpcMessage::Response(response) => Some(response.id),
+                other => panic!("{other:?}"),
+            },
+            _ => None,
+        };
+        for spelling in ["1", "1.0", "1e0", "10e-1"] {
+            assert_eq!(id(&format!("{{\"id\":{spelling},\"result\":{{}}}}")), Some(RequestId::Number(1)), "{spelling}");
+        }
+        assert_eq!(id(r#"{"id":"1","result":{}}"#), Some(RequestId::String("1".into())));
+        assert_eq!(id(r#"{"id":1.5,"result":{}}"#), None);
+    }
+
+    /// 2025-03-26: a list of messages on one line.
+    #[test]
+    fn messages_may_come_as_a_list() {
+        let wire = wire();
+        let list = r#"[{"id":1,"result":{}},{"method":"notifications/tools/list_changed"},{"id":2,"error":"no"},{"level":30}]"#;
+        let Ok(Some((messages, count))) = read(&wire, list.as_bytes()) else { panic!("not understood") };
+        assert_eq!((messages.len(), count, *wire.tools_changed().borrow()), (2, 4, true));
+        let long = format!("[{}]", vec!["{\"id\":1,\"result\":{}}"; 1025].join(","));
+        for noise in ["[]", "[", "[{]", r#"[{"level":30}]"#, &long] {
+            assert!(matches!(read(&wire, noise.as_bytes()), Ok(None)), "{}", cut(noise, 40));
         }
     }
 

@@ -33,6 +33,11 @@ pub enum Event {
         server: String,
         status: ServerStatus,
     },
+    /// A connected server lists other tools than before: whoever shows them asks for them again.
+    ToolsChanged {
+        conversation: String,
+        server: String,
+    },
     /// A test reached a stage.
     TestStage {
         server: String,

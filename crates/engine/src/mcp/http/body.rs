@@ -1,11 +1,7 @@
-//! Bodies of HTTP answers and what stands in them: one message, a list of them, or a refusal and its words. Each is
-//! bounded while it is read.
-
-use std::fmt;
+//! Bodies of HTTP answers and what stands in them: a message, or a refusal and its words. Each is bounded while it is read.
 
 use http::{HeaderName, header};
-use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use url::Url;
@@ -19,8 +15,6 @@ use crate::text::{Scrubber, cut};
 
 /// Bytes read of a refusal, for its words.
 pub(super) const REFUSAL_BYTES: usize = 64 * 1024;
-/// A longer list of messages is none.
-const BATCH_MESSAGES: usize = 1024;
 
 /// What a refusal says.
 pub(super) struct Refusal {
@@ -48,32 +42,6 @@ impl Refusal {
         };
         let words = words.filter(|words| !words.is_empty()).map(|words| scrubber.show_cut(&words, fault::WORDS));
         Self { scheme, words, error }
-    }
-}
-
-/// Messages written as one list, as one protocol version allows.
-pub(super) struct Batch<'a>(pub Vec<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Messages;
-        impl<'de> Visitor<'de> for Messages {
-            type Value = Vec<&'de RawValue>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "at most {BATCH_MESSAGES} messages")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut messages = Vec::new();
-                while let Some(message) = list.next_element()? {
-                    if messages.len() == BATCH_MESSAGES {
-                        return Err(A::Error::invalid_length(BATCH_MESSAGES + 1, &self));
-                    }
-                    messages.push(message);
-                }
-                Ok(messages)
-            }
-        }
-        deserializer.deserialize_seq(Messages).map(Self)
     }
 }
 

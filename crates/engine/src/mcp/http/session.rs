@@ -7,21 +7,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use rmcp::model::{JsonRpcError, JsonRpcMessage, RequestId, ServerResult};
+use rmcp::model::{ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerResult};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::super::batch::Batch;
 use super::super::framer::{Ended, Gauge};
 use super::super::log::{ServerLog, Source};
+use super::super::subscription;
 use super::super::wire::{Incoming, Request, Wire, incoming};
-use super::body::{Batch, REFUSAL_BYTES, Refusal, body, content_type, first_version, limited, origin, text, version_in};
+use super::body::{REFUSAL_BYTES, Refusal, body, content_type, first_version, limited, origin, text, version_in};
 use super::sse::{Place, Reader};
 use super::{Fault, Item, headers};
 use crate::limits;
 use crate::machine::http::{Client, Response};
-use crate::text::cut;
+use crate::text::{Held, cut};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -55,7 +57,8 @@ pub(in crate::mcp) struct Session {
 
 #[derive(Default)]
 struct State {
-    session: Option<HeaderValue>,
+    /// Its id, which nothing shows for as long as it is in use.
+    session: Option<(HeaderValue, Held)>,
     version: Option<HeaderValue>,
     /// The message that opened the session; none in the era without sessions.
     initialize: Option<Vec<u8>>,
@@ -123,8 +126,17 @@ impl Session {
         if request.method == "initialize" {
             self.state().initialize = Some(bytes.clone());
         }
-        if let Err(why) = self.exchange(request, bytes).await {
-            self.wire.end(why);
+        let Err(why) = self.exchange(request, bytes).await else { return };
+        match why {
+            // Nothing depends on a subscription, whatever became of it; a bound that it broke is broken.
+            Ended::Http(fault) if request.method == subscription::METHOD && fault != Fault::TooLong => {
+                let error = match fault {
+                    Fault::Network(_) | Fault::BrokenOff => subscription::broken_off(),
+                    other => ErrorData::internal_error(other.to_string(), None),
+                };
+                let _ = self.to.send(JsonRpcMessage::Error(JsonRpcError::new(Some(request.id.clone()), error))).await;
+            }
+            why => self.wire.end(why),
         }
     }
 
@@ -182,7 +194,7 @@ impl Session {
         // A small body that unpacks to a huge one is nothing we want.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let state = self.state();
-        for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
+        for (name, value) in [(SESSION, state.session.as_ref().map(|(id, _)| id)), (VERSION, state.version.as_ref())] {
             if let Some(value) = value {
                 headers.insert(name, value.clone());
             }
@@ -240,9 +252,9 @@ impl Session {
         let id =
             session.to_str().ok().filter(|id| id.len() <= SESSION_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic()));
         let id = id.filter(|id| !id.is_empty()).ok_or(Fault::BadSessionId)?;
-        self.log.scrubber().add([id]);
+        let held = self.log.scrubber().hold(id);
         session.set_sensitive(true);
-        self.state().session = Some(session);
+        self.state().session = Some((session, held));
         Ok(())
     }
 
@@ -313,6 +325,7 @@ impl Session {
                     return Ok(true);
                 }
             }
+            (0..reader.ignored()).try_for_each(|_| self.count())?;
             if !response.read(&mut reader.buffer).await.map_err(Fault::from)? {
                 return Ok(false);
             }

@@ -1,5 +1,5 @@
 //! Reads server-sent events out of a body, piece by piece (the WHATWG's event stream). One event is bounded while it is
-//! read (B21, row 23); comments are dropped.
+//! read (B21, row 23); comments are dropped and counted.
 
 use std::time::Duration;
 
@@ -48,6 +48,7 @@ pub struct Reader {
     event: Event,
     has_data: bool,
     touched: bool,
+    ignored: usize,
 }
 
 impl Reader {
@@ -86,6 +87,11 @@ impl Reader {
         Ok(None)
     }
 
+    /// Lines since this was last asked that are part of no event: comments, unknown fields. They cost time too (row 24).
+    pub fn ignored(&mut self) -> usize {
+        std::mem::take(&mut self.ignored)
+    }
+
     fn line(&mut self, range: std::ops::Range<usize>) -> Option<Event> {
         let mut line = &self.buffer[range];
         if !self.begun {
@@ -98,11 +104,15 @@ impl Reader {
             }
             self.has_data = false;
             let touched = std::mem::take(&mut self.touched);
+            self.ignored += usize::from(!touched);
             return touched.then(|| std::mem::take(&mut self.event));
         }
         let (field, value) = match line.iter().position(|byte| *byte == b':') {
             // A comment.
-            Some(0) => return None,
+            Some(0) => {
+                self.ignored += 1;
+                return None;
+            }
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (line, &[][..]),
         };
@@ -120,7 +130,10 @@ impl Reader {
                 Some(Ok(millis)) => self.event.retry = Some(Duration::from_millis(millis)),
                 Some(Err(_)) | None => return None,
             },
-            _ => return None,
+            _ => {
+                self.ignored += 1;
+                return None;
+            }
         }
         self.touched = true;
         None
