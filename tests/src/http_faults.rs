@@ -70,8 +70,9 @@ impl HttpFault {
             Self::Legacy => Some(Reply::status(405, "")),
             Self::Hang(of) => (post && (of.is_empty() || *of == method)).then_some(Reply::Silence),
             Self::SlowHead(of) => (*of == method).then_some(Reply::Drip),
-            Self::StringError(of) => (*of == method)
-                .then(|| Reply::json(json!({ "jsonrpc": "2.0", "id": seen.body["id"], "error": "boom" }))),
+            Self::StringError(of) => {
+                (*of == method).then(|| Reply::json(json!({ "jsonrpc": "2.0", "id": seen.body["id"], "error": "boom" })))
+            }
             Self::Version(version) => (method == "initialize").then(|| {
                 let info = json!({ "name": "http", "version": "2.0" });
                 Reply::json(seen.result(json!({ "protocolVersion": version, "capabilities": {}, "serverInfo": info })))

@@ -143,7 +143,9 @@ async fn two_conversations_have_different_sets() {
         tick(&window, &conversation, server).await;
         let offered = window
             .wait(|event| match event {
-                Event::ServerStatus { conversation: of, status: ServerStatus::Connected(connected), .. } if of == conversation => {
+                Event::ServerStatus { conversation: of, status: ServerStatus::Connected(connected), .. }
+                    if of == conversation =>
+                {
                     Some(connected.tools)
                 }
                 _ => None,
@@ -153,7 +155,8 @@ async fn two_conversations_have_different_sets() {
         let listed = window.ok("tools.list", json!({ "id": conversation })).await["tools"].clone();
         let listed = listed.as_array().unwrap();
         assert!(listed.iter().all(|tool| tool["server"] == **server), "{listed:#?}");
-        let disabled: Vec<&str> = listed.iter().filter(|tool| tool["disabled"] == true).map(|tool| tool["name"].as_str().unwrap()).collect();
+        let disabled: Vec<&str> =
+            listed.iter().filter(|tool| tool["disabled"] == true).map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!((listed.len(), disabled.as_slice()), (shown, if tools == 10 { &hidden[..] } else { &[] }));
     }
     window.engine.shutdown().await;

@@ -31,6 +31,8 @@ impl Served {
         let mut line = String::new();
         BufReader::new(process.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let link = line.trim().strip_prefix("Mework is at ").unwrap_or_else(|| panic!("{line:?}"));
+        // Installed once for the whole process; a second time is no harm.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap();
         let signed_in = client.get(link).send().await.unwrap();
         let cookie = signed_in.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();

@@ -275,7 +275,9 @@ async fn row_24_a_thousand_changes_are_one_listing() {
 async fn the_window_is_told_of_tools_that_changed() {
     let home = Home::new();
     let server = |flags: &[&str]| json!({ "command": program("fake-server"), "args": flags });
-    let file = home.global(json!({ "grows": server(&["--changes", "--tools=1", "--also=echo"]), "flips": server(&["--flips", "--also=changes"]) }));
+    let file = home.global(
+        json!({ "grows": server(&["--changes", "--tools=1", "--also=echo"]), "flips": server(&["--flips", "--also=changes"]) }),
+    );
     let mut window = home.window().await;
     let conversation = window.id("conversation.create", json!({ "workspaces": [] })).await;
     window.ok("conversation.set_level", json!({ "id": conversation, "level": "full_access" })).await;

@@ -131,8 +131,18 @@ mod tests {
     #[test]
     fn b13_a_text_that_no_id_has_is_none() {
         for text in [
-            "", "native:", "native:local", "native:local:/x", "other:local:/x#y", "native:lo%63al:/x#y", "native:local:/x#a%2fb",
-            "native:local:/x#a/b/c", "native:local:/x#%", "native:local:/x#%2", "native:local:/x#%ä", "native:%3a:/x#y",
+            "",
+            "native:",
+            "native:local",
+            "native:local:/x",
+            "other:local:/x#y",
+            "native:lo%63al:/x#y",
+            "native:local:/x#a%2fb",
+            "native:local:/x#a/b/c",
+            "native:local:/x#%",
+            "native:local:/x#%2",
+            "native:local:/x#%ä",
+            "native:%3a:/x#y",
         ] {
             assert!(text.parse::<ServerId>().is_err(), "{text}");
         }

@@ -283,8 +283,7 @@ mod tests {
     /// Complaint 29, and the line ends of Windows.
     #[tokio::test]
     async fn noise_is_counted_and_messages_come_through() {
-        let input =
-            "\u{feff}{\"a\":1}\r\nhello\n\n  {\"b\":2}\n[1]\n [ {\"c\":3}]\n\u{feff}npm warn\r\n{\"last\":3}";
+        let input = "\u{feff}{\"a\":1}\r\nhello\n\n  {\"b\":2}\n[1]\n [ {\"c\":3}]\n\u{feff}npm warn\r\n{\"last\":3}";
         let (lines, end, (count, sample)) = frames(input.into()).await;
         assert_eq!(lines, ["{\"a\":1}", "{\"b\":2}", "[ {\"c\":3}]", "{\"last\":3}"]);
         assert_eq!((end, count), (Ended::Closed, 3));

@@ -152,20 +152,18 @@ async fn once(link: &Link, listening: &watch::Sender<bool>) -> End {
                 Ok(Err(_)) | Err(_) => End::ForGood,
             },
         };
-        match heard {
-            Ok(Said { cancelled: true, .. }) => return End::Over,
-            Ok(Said { acknowledged: Some(Accepted::Tools), .. }) => {
-                known = Some(Accepted::Tools);
-                // What changed while nobody listened was not told to anybody.
-                if listening.send_replace(true) {
-                    link.wire.mark_tools_changed();
-                }
-            }
-            Ok(_) => {
-                let _ = timeout(CANCEL_NOTICE, sent.cancel(Some("nothing of it was accepted".into()))).await;
-                return End::ForGood;
-            }
-            Err(_) => return End::ForGood,
+        let Ok(heard) = heard else { return End::ForGood };
+        if heard.acknowledged == Some(Accepted::Nothing) {
+            let _ = timeout(CANCEL_NOTICE, sent.cancel(Some("nothing of it was accepted".into()))).await;
+            return End::ForGood;
+        }
+        // What changed while nobody listened was not told to anybody.
+        if heard.acknowledged != known && listening.send_replace(true) {
+            link.wire.mark_tools_changed();
+        }
+        known = heard.acknowledged;
+        if heard.cancelled {
+            return End::Over;
         }
     }
 }
@@ -235,7 +233,11 @@ mod tests {
         let subscribed = Subscribed::default();
         let said = || *subscribed.said.borrow();
         let hear = |method: &str, params: &str| subscribed.heard(method, Some(&RawValue::from_string(params.into()).unwrap()));
-        let yes = |id: &str| format!(r#"{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{{"toolsListChanged":true}}}}"#);
+        let yes = |id: &str| {
+            format!(
+                r#"{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{{"toolsListChanged":true}}}}"#
+            )
+        };
         hear(ACKNOWLEDGED, &yes("7"));
         assert_eq!(said(), Said::default());
         subscribed.asked(RequestId::Number(7));
