@@ -25,27 +25,27 @@ const NOT_IN_TIME: &str = "The server did not answer within 1 s.";
 const VERSION: &str = "It speaks version 1.0 of the protocol, and Mework knows 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28. \
                        Update the server or Mework.";
 
-/// What the bad one comes to.
+/// What becomes of the bad one.
 enum Comes {
     /// It never says anything, and is not waited for.
-    ToNothing,
+    Silent,
     /// Its badge is red, and says why.
-    ToFail(&'static str, String),
+    Fails(&'static str, String),
     /// The same, with an exit code and last words.
-    ToExit(&'static str, i64, &'static [&'static str]),
+    Exits(&'static str, i64, &'static [&'static str]),
     /// It works: so many tools, these set aside, these notices.
-    ToWork(u64, &'static [&'static str], &'static [&'static str]),
+    Works(u64, &'static [&'static str], &'static [&'static str]),
     /// A call of this tool fails like this.
-    ToFailACall(&'static str, Value, String),
+    FailsACall(&'static str, Value, String),
 }
-use Comes::{ToExit, ToFail, ToFailACall, ToNothing, ToWork};
+use Comes::{Exits, Fails, FailsACall, Silent, Works};
 
 fn fails(message: &str) -> Comes {
-    ToFail("", message.into())
+    Fails("", message.into())
 }
 
 fn call_fails(tool: &'static str, message: &str) -> Comes {
-    ToFailACall(tool, json!({}), message.into())
+    FailsACall(tool, json!({}), message.into())
 }
 
 /// The bad one: where it runs or answers, its entry, and what it left behind.
@@ -159,7 +159,7 @@ async fn case(entry: Value, http: Option<HttpServer>, comes: Comes, bound: fn(&B
     }
     let mut trio = Trio::new(entry, &tag).await;
     let call = match &comes {
-        ToFailACall(tool, arguments, _) => {
+        FailsACall(tool, arguments, _) => {
             trio.badge(0, "connected").await;
             Some(trio.start(0, tool, arguments).await)
         }
@@ -167,25 +167,25 @@ async fn case(entry: Value, http: Option<HttpServer>, comes: Comes, bound: fn(&B
     };
     let before = trio.others().await;
     match comes {
-        ToNothing => drop(trio.badge(0, "connecting").await),
-        ToFail(stage, message) => {
+        Silent => drop(trio.badge(0, "connecting").await),
+        Fails(stage, message) => {
             let failure = trio.badge(0, "failed").await;
             assert_eq!(failure["message"], message, "{failure:#}");
             assert!(stage.is_empty() || failure["stage"] == stage, "{failure:#}");
         }
-        ToExit(message, code, stderr) => {
+        Exits(message, code, stderr) => {
             let failure = trio.badge(0, "failed").await;
             assert_eq!(
                 (&failure["message"], &failure["exit_code"], &failure["stderr"]),
                 (&json!(message), &json!(code), &json!(stderr))
             );
         }
-        ToWork(tools, aside, notices) => {
+        Works(tools, aside, notices) => {
             let works = trio.badge(0, "connected").await;
             let reasons: Vec<&Value> = works["set_aside"].as_array().unwrap().iter().map(|tool| &tool["reason"]).collect();
             assert_eq!((&works["tools"], json!(reasons), &works["notices"]), (&json!(tools), json!(aside), &json!(notices)));
         }
-        ToFailACall(_, _, message) => {
+        FailsACall(_, _, message) => {
             let state = trio.ended(call.as_deref().unwrap()).await;
             assert_eq!((&state["kind"], &state["message"]), (&json!("failed"), &json!(message)), "{state:#}");
         }
@@ -251,28 +251,28 @@ async fn every_fault_of_a_program_has_its_words_and_touches_no_other() {
     );
     let refuses = "--not=initialize:error";
     all(vec![
-        stdio("hang on initialize", &["--hang=initialize"], ToNothing),
-        stdio("hang on server/discover", &[refuses, "--hang=server/discover"], ToNothing),
-        stdio("hang on tools/list", &["--hang=tools/list"], ToNothing),
+        stdio("hang on initialize", &["--hang=initialize"], Silent),
+        stdio("hang on server/discover", &[refuses, "--hang=server/discover"], Silent),
+        stdio("hang on tools/list", &["--hang=tools/list"], Silent),
         stdio("hang on tools/call", &["--hang=tools/call"], call_fails("echo", NOT_IN_TIME)),
         stdio(
             "exit with code and stderr",
             &["--stderr=no license", "--exit=3"],
-            ToExit("It exited with code 3 before it answered.", 3, &["no license"]),
+            Exits("It exited with code 3 before it answered.", 3, &["no license"]),
         ),
         stdio("exit in a call", &[], call_fails("die", "The server exited with code 1.")).patient(),
         stdio("endless message", &["--endless={\"a\":\""], fails(STDIO_TOO_LONG)),
-        stdio("endless noise", &["--endless=noise"], ToFail("handshake", noise)),
+        stdio("endless noise", &["--endless=noise"], Fails("handshake", noise)),
         stdio(
             "1 GiB result",
             &["--also=endless"],
-            ToFailACall("endless", json!({ "bytes": 1_u64 << 30 }), STDIO_TOO_LONG.into()),
+            FailsACall("endless", json!({ "bytes": 1_u64 << 30 }), STDIO_TOO_LONG.into()),
         )
         .patient(),
-        stdio("cursor loop", &["--cursor=loop"], ToFail("list", CURSOR_TWICE.into())).bound(|bad| assert_eq!(bad.asked("tools/list"), 2)),
-        stdio("ever-new cursors", &["--cursor=new"], ToFail("list", TOO_MANY_PAGES.into()))
+        stdio("cursor loop", &["--cursor=loop"], Fails("list", CURSOR_TWICE.into())).bound(|bad| assert_eq!(bad.asked("tools/list"), 2)),
+        stdio("ever-new cursors", &["--cursor=new"], Fails("list", TOO_MANY_PAGES.into()))
             .bound(|bad| assert_eq!(bad.asked("tools/list"), 128)),
-        stdio("3,000 tools", &["--tools=3000"], ToFail("list", TOO_MANY_TOOLS.into())),
+        stdio("3,000 tools", &["--tools=3000"], Fails("list", TOO_MANY_TOOLS.into())),
         stdio(
             "huge schema",
             &["--huge-schema=600000"],
@@ -284,24 +284,24 @@ async fn every_fault_of_a_program_has_its_words_and_touches_no_other() {
         stdio(
             "malformed tools",
             &["--tool={\"name\":\"bad\",\"inputSchema\":5}", "--tool=7"],
-            ToWork(12, &["its `inputSchema` is not an object", "it is not an object"], &[]),
+            Works(12, &["its `inputSchema` is not an object", "it is not an object"], &[]),
         ),
-        stdio("duplicate tools", &["--tool={\"name\":\"echo\",\"inputSchema\":{}}"], ToFail("list", TWICE.into())),
+        stdio("duplicate tools", &["--tool={\"name\":\"echo\",\"inputSchema\":{}}"], Fails("list", TWICE.into())),
         stdio(
             "noise on stdout",
             &["--noise=hello", "--noise=[info] ready"],
-            ToWork(
+            Works(
                 12,
                 &[],
                 &["It wrote 2 lines to stdout that are no MCP message, such as `hello`. That was ignored; a server should log to stderr."],
             ),
         ),
-        stdio("stderr flood", &["--stderr-flood"], ToWork(12, &[], &[])),
-        stdio("ignores EOF and TERM", &["--deaf"], ToWork(12, &[], &[])),
-        stdio("forks", &["--leaves-child=fork"], ToWork(12, &[], &[])),
-        stdio("setsid", &["--leaves-child=setsid"], ToWork(12, &[], &[])),
-        stdio("double fork", &["--leaves-child=double-fork"], ToWork(12, &[], &[])),
-        stdio("leaves a child and exits", &["--leaves-child=double-fork", "--exit=4"], ToExit(
+        stdio("stderr flood", &["--stderr-flood"], Works(12, &[], &[])),
+        stdio("ignores EOF and TERM", &["--deaf"], Works(12, &[], &[])),
+        stdio("forks", &["--leaves-child=fork"], Works(12, &[], &[])),
+        stdio("setsid", &["--leaves-child=setsid"], Works(12, &[], &[])),
+        stdio("double fork", &["--leaves-child=double-fork"], Works(12, &[], &[])),
+        stdio("leaves a child and exits", &["--leaves-child=double-fork", "--exit=4"], Exits(
             "It exited with code 4 before it answered. It wrote nothing to stdout or stderr. Start the same command in a terminal to see \
              what it needs.",
             4,
@@ -310,16 +310,16 @@ async fn every_fault_of_a_program_has_its_words_and_touches_no_other() {
         stdio(
             "string error to both greetings",
             &["--string-error=initialize", "--string-error=server/discover"],
-            ToFail("handshake", "It refused to begin. Its answer to `initialize` was: boom".into()),
+            Fails("handshake", "It refused to begin. Its answer to `initialize` was: boom".into()),
         ),
-        stdio("string error to tools/list", &["--string-error=tools/list"], ToFail("list", "It refused to list its tools: boom".into())),
+        stdio("string error to tools/list", &["--string-error=tools/list"], Fails("list", "It refused to list its tools: boom".into())),
         stdio("string error to tools/call", &["--string-error=tools/call"], call_fails("echo", "The server refused the call: boom (code -32603)")),
-        stdio("wrong version", &["--version=1.0"], ToFail("handshake", VERSION.into())),
-        stdio("silent on server/discover", &[refuses, "--not=server/discover:silent"], ToNothing),
+        stdio("wrong version", &["--version=1.0"], Fails("handshake", VERSION.into())),
+        stdio("silent on server/discover", &[refuses, "--not=server/discover:silent"], Silent),
         stdio(
             "exiting on server/discover",
             &[refuses, "--not=server/discover:exit"],
-            ToFail("handshake", "It refused to begin. Its answer to `initialize` was: Method not found".into()),
+            Fails("handshake", "It refused to begin. Its answer to `initialize` was: Method not found".into()),
         ),
         stdio("closes its stdin", &["--closes-input"], call_fails("echo", "It closed its stdin, so nothing can be asked of it.")).patient(),
         stdio("stops reading", &["--stops-reading"], call_fails("echo", NOT_IN_TIME)),
@@ -393,7 +393,7 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
             fails("The server failed (500 Internal Server Error). It says: out of memory. Its own log may say why."),
         )
         .await,
-        http("redirect", HttpFault::Redirect(target.url()), ToFail("handshake", redirects)).await.bound(once),
+        http("redirect", HttpFault::Redirect(target.url()), Fails("handshake", redirects)).await.bound(once),
         http(
             "gzip bomb",
             HttpFault::Gzip(vec![0x1f; 256 * 1024]),
@@ -419,13 +419,13 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
             ),
         )
         .await,
-        answered(not_http, ToFail("start", not_http_words)),
-        answered(dropped, ToFailACall("echo", json!({}), dropped_words)).bound(|bad| assert_eq!(bad.asked("tools/call"), 1)),
-        http("hang on everything", HttpFault::Hang(""), ToNothing).await,
-        http("hang on server/discover", HttpFault::Hang("server/discover"), ToNothing).await,
-        http("hang on tools/list", HttpFault::Hang("tools/list"), ToNothing).await,
+        answered(not_http, Fails("start", not_http_words)),
+        answered(dropped, FailsACall("echo", json!({}), dropped_words)).bound(|bad| assert_eq!(bad.asked("tools/call"), 1)),
+        http("hang on everything", HttpFault::Hang(""), Silent).await,
+        http("hang on server/discover", HttpFault::Hang("server/discover"), Silent).await,
+        http("hang on tools/list", HttpFault::Hang("tools/list"), Silent).await,
         http("hang on tools/call", HttpFault::Hang("tools/call"), call_fails("echo", NOT_IN_TIME)).await,
-        http("slow head of a greeting", HttpFault::SlowHead("initialize"), ToNothing).await,
+        http("slow head of a greeting", HttpFault::SlowHead("initialize"), Silent).await,
         http("slow head of a call", HttpFault::SlowHead("tools/call"), call_fails("echo", NOT_IN_TIME)).await,
         http(
             "session loss without end",
@@ -438,13 +438,13 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
         http("1 GiB result", HttpFault::Long(1 << 30), call_fails("echo", HTTP_TOO_LONG)).await.patient(),
         http("endless event", HttpFault::EndlessEvent, call_fails("echo", HTTP_TOO_LONG)).await.patient(),
         http("endless comments", HttpFault::EndlessComments, call_fails("echo", FLOOD)).await.patient(),
-        http("cursor loop", HttpFault::Cursor(Some("again")), ToFail("list", CURSOR_TWICE.into()))
+        http("cursor loop", HttpFault::Cursor(Some("again")), Fails("list", CURSOR_TWICE.into()))
             .await
             .bound(|bad| assert_eq!(bad.asked("tools/list"), 2)),
-        http("ever-new cursors", HttpFault::Cursor(None), ToFail("list", TOO_MANY_PAGES.into()))
+        http("ever-new cursors", HttpFault::Cursor(None), Fails("list", TOO_MANY_PAGES.into()))
             .await
             .bound(|bad| assert_eq!(bad.asked("tools/list"), 128)),
-        http("3,000 tools", HttpFault::Tools(many), ToFail("list", TOO_MANY_TOOLS.into())).await,
+        http("3,000 tools", HttpFault::Tools(many), Fails("list", TOO_MANY_TOOLS.into())).await,
         http(
             "huge schema",
             HttpFault::Tools(vec![huge]),
@@ -457,10 +457,10 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
         http(
             "malformed tools",
             HttpFault::Tools(vec![plain("good"), json!({ "name": "bad", "inputSchema": 5 }), json!(7)]),
-            ToWork(1, &["its `inputSchema` is not an object", "it is not an object"], &[]),
+            Works(1, &["its `inputSchema` is not an object", "it is not an object"], &[]),
         )
         .await,
-        http("duplicate tools", HttpFault::Tools(vec![plain("echo"), plain("echo")]), ToFail("list", TWICE.into())).await,
+        http("duplicate tools", HttpFault::Tools(vec![plain("echo"), plain("echo")]), Fails("list", TWICE.into())).await,
         http("string error to tools/list", HttpFault::StringError("tools/list"), fails("It refused to list its tools: boom")).await,
         http(
             "string error to tools/call",
@@ -468,7 +468,7 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
             call_fails("echo", "The server refused the call: boom (code -32603)"),
         )
         .await,
-        http("wrong version", HttpFault::Version("1.0"), ToFail("handshake", VERSION.into())).await,
+        http("wrong version", HttpFault::Version("1.0"), Fails("handshake", VERSION.into())).await,
         http("storm of messages", HttpFault::Storm("notifications/message"), fails(FLOOD)).await,
         http("storm of changes", HttpFault::Storm("notifications/tools/list_changed"), fails(FLOOD))
             .await

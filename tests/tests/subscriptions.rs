@@ -154,6 +154,8 @@ async fn who_does_not_offer_it_is_not_asked() {
     assert_eq!(server.log(), ["POST server/discover", "POST tools/list"]);
 }
 
+type Refusal = fn(&Seen) -> Reply;
+
 /// A refusal of any kind costs nothing: tools are listed, calls work, no word of it.
 #[tokio::test]
 async fn a_refusal_costs_nothing() {
@@ -170,7 +172,7 @@ async fn a_refusal_costs_nothing() {
         }
     }
     let json = |seen: &Seen, value: Value| Reply::json(seen.result(value));
-    let refusals: [(&str, fn(&Seen) -> Reply); 8] = [
+    let refusals: [(&str, Refusal); 8] = [
         ("404", |_| Reply::status(404, "")),
         ("401", |_| Reply::status(401, "")),
         ("500", |_| Reply::status(500, "out of order")),

@@ -181,8 +181,8 @@ mod tests {
     use super::super::far::Far;
     use super::super::handshake::{Client, mode};
     use super::super::log::Logs;
-    use super::super::wire::{StdioTransport, Wire};
     use super::*;
+    use crate::mcp::wire::{StdioTransport, Wire};
     use crate::text::Scrubber;
 
     /// How often a server is asked whose subscriptions end well after this long, until `enough` or for good.
