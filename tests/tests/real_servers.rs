@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use mework_engine::wire::{Block, CallOutcome, CallState, ServerTest};
 use mework_tests::engine::{Home, Window, id};
-use mework_tests::programs::{command, everything_over_http, servers};
+use mework_tests::programs::{Running, command, everything_over_http, servers};
 use serde_json::{Value, json};
 
 /// One server in a home of its own, with a conversation that it is ticked in.
