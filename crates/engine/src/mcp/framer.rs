@@ -162,8 +162,8 @@ impl<R: AsyncRead + Unpin> Framer<R> {
         (0..messages).try_for_each(|_| self.flood.count(now))
     }
 
-    /// The next line that begins like a JSON object or a list of them, without its line end. Noise goes to `noise`. May be dropped and
-    /// called again at any time: a partial line is kept.
+    /// The next line that begins like a JSON object or a list of them, without its line end. Noise goes to `noise`. May be
+    /// dropped and called again at any time: a partial line is kept.
     pub async fn next(&mut self, noise: &Noise) -> Result<&[u8], Ended> {
         loop {
             if self.taken {
