@@ -91,6 +91,14 @@ methods! {
     /// Removes exactly that entry from its file (B17).
     change "server.remove" => server_remove(ServerRemove) -> Empty;
     change "server.add" => server_add(ServerAdd) -> IdReply;
+    /// An entry's exact text, whatever it means; the editor's own.
+    read "server.entry" => server_entry(ServerOf) -> EntryReply;
+    /// The dry run: what saving an entry would start, stop, rename and leave dangling. Changes and starts nothing.
+    read "server.plan" => server_plan(EntryPlan) -> PlanReply;
+    /// Writes exactly that entry, and no other byte of its file (B17).
+    change "server.edit" => server_edit(ServerEdit) -> EditReply;
+    /// Lists a tool in `disabledTools` or `disabledAutoApproveTools`, or takes it off; nothing restarts for it.
+    change "server.set_tool" => server_set_tool(ServerSetTool) -> EditReply;
     /// What pasted text would add; changes nothing.
     read "server.parse_paste" => server_parse_paste(PasteParse) -> ProposalsReply;
     /// Adds the sample server to the global file and ticks it.

@@ -19,7 +19,7 @@ pub mod watch;
 
 pub use folder::folder;
 pub use id::{BadServerId, ServerId};
-pub use list::list;
+pub use list::{list, shadowed};
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -143,6 +143,9 @@ pub struct Server {
     pub notes: Vec<String>,
     /// SHA-256 over machine, file, name and the unexpanded entry in canonical form (row 1), hex.
     pub digest: String,
+    /// The same without the two lists of tools: they say what is used of a connection, not how it is made, so a connection
+    /// outlives a change of them.
+    pub connection_digest: String,
     /// The unexpanded entry in canonical form, pretty-printed JSON: what a review shows old and new of.
     pub canonical: String,
 }

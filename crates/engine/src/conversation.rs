@@ -14,7 +14,7 @@ use crate::store::{ConsentRow, ConversationRow};
 use crate::text;
 use crate::wire::{Consent, Review};
 
-pub use review::{changed_tools, proposal, view};
+pub use review::{changed_tools, lines_beside, proposal, view};
 pub use servers::{Ticks, servers, summary};
 
 /// A level of a conversation and its file as it was read.

@@ -3,6 +3,7 @@
 mod calls;
 mod connections;
 mod conversations;
+mod edit;
 pub mod events;
 mod files;
 mod follow;
@@ -10,6 +11,7 @@ pub mod host;
 mod logs;
 mod once;
 mod others;
+mod plan;
 mod publish;
 mod servers;
 

@@ -21,9 +21,11 @@ macro_rules! wire {
     };
 }
 
+mod edit;
 mod events;
 mod requests;
 
+pub use edit::*;
 pub use events::*;
 pub use requests::*;
 
@@ -136,11 +138,16 @@ wire! {
         /// Every failed check of an unavailable entry.
         reasons: Vec<String>,
         notes: Vec<String>,
+        /// Raw: the tools its entry leaves out, and those it makes ask every time, as it spells them.
+        disabled_tools: Vec<String>,
+        always_ask: Vec<String>,
         status: ServerStatus,
     }
     /// What a test or a connection found, kept until the entry changes.
     pub struct Connected {
         tools: u32,
+        /// How many of them ask every time.
+        asking: u32,
         /// What a model would be sent of the tools that are offered: all of it, and the heaviest of them, heaviest first.
         #[ts(type = "number")] definition_bytes: usize,
         heaviest: Vec<ToolWeight>,
@@ -197,6 +204,8 @@ wire! {
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] description: Option<String>,
         #[ts(type = "number")] schema_bytes: usize,
         always_asks: bool,
+        /// The server says so itself: no list of the entry takes it back.
+        server_asks: bool,
         disabled: bool,
     }
     /// A tool as the composer's picker lists it.

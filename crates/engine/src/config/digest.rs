@@ -47,6 +47,11 @@ pub fn canonical(meaning: &Meaning) -> String {
     format!("{:#}", Value::Object(out))
 }
 
+/// The entry without its lists of tools, in the same form.
+pub fn canonical_connection(meaning: &Meaning) -> String {
+    canonical(&Meaning { hidden_tools: vec![], always_ask: vec![], ..meaning.clone() })
+}
+
 fn list(out: &mut Map<String, Value>, key: &str, items: &[String]) {
     if !items.is_empty() {
         out.insert(key.into(), items.into());

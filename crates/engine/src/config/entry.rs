@@ -124,6 +124,7 @@ pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: b
         Some(meaning) if reasons.is_empty() => {
             let canonical = digest::canonical(&meaning);
             let digest = digest::digest(&id, &canonical);
+            let connection_digest = digest::digest(&id, &digest::canonical_connection(&meaning));
             let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = meaning;
             let machine = level.machine.clone();
             ServerEntry::Ready(Server {
@@ -136,6 +137,7 @@ pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: b
                 always_ask,
                 notes,
                 digest,
+                connection_digest,
                 canonical,
             })
         }

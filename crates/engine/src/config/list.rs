@@ -65,6 +65,18 @@ pub async fn list(level: &Level) -> Listing {
     }
 }
 
+/// Names in the file of the product's old name that counts for nothing, because `file` stands beside it (B1).
+pub async fn shadowed(level: &Level, file: &Path) -> Vec<String> {
+    let legacy = level.legacy_file();
+    if file == legacy {
+        return vec![];
+    }
+    match level.machine.read(&legacy, limits::CONFIG_FILE_BYTES, level.within()).await {
+        FileRead::Bytes(bytes) => json::servers(&bytes).unwrap_or_default().into_iter().map(|(name, _)| name).collect(),
+        _ => vec![],
+    }
+}
+
 /// Why a file that stands there could not be read, in words.
 pub(super) fn unreadable(file: &Path, read: &FileRead) -> String {
     match read {

@@ -192,7 +192,7 @@ pub fn expanded(server: &Server, cwd_default: &Path) -> Result<Resolved, StartPr
     let named = env_passthrough.iter().filter_map(|name| Some((name, machine.get(name)?.to_str()?)));
     let named = named.chain(env.iter().map(|(name, value)| (*name, value.as_str())));
     secrets.extend(named.filter(|(name, value)| is_secret_name(name) && !value.is_empty()).map(|(_, value)| value.to_string()));
-    let mut parts: Vec<&OsStr> = vec![server.digest.as_ref(), command.as_ref(), cwd.as_os_str()];
+    let mut parts: Vec<&OsStr> = vec![server.connection_digest.as_ref(), command.as_ref(), cwd.as_os_str()];
     parts.extend(args.iter().map(OsStr::new));
     parts.extend(whole.iter().flat_map(|(name, value)| [name, value]));
     let fingerprint = fingerprint(&parts);
@@ -211,7 +211,7 @@ pub fn resolve_http(server: &Server) -> Result<ResolvedHttp, StartProblem> {
     if !reasons.is_empty() {
         return Err(StartProblem::Headers(reasons));
     }
-    let mut parts: Vec<&OsStr> = vec![server.digest.as_ref(), url.as_str().as_ref()];
+    let mut parts: Vec<&OsStr> = vec![server.connection_digest.as_ref(), url.as_str().as_ref()];
     parts.extend(headers.iter().flat_map(|(name, value)| [OsStr::new(name), OsStr::new(value)]));
     let fingerprint = fingerprint(&parts);
     let mut secrets = expander.secrets;
@@ -389,7 +389,10 @@ mod tests {
         assert!(seen.insert(of(&[("V", "2"), ("P", "p")], entry, "/").await));
         assert!(seen.insert(of(&[("V", "1"), ("P", "q")], entry, "/").await));
         assert!(seen.insert(of(&[("V", "1"), ("P", "p")], entry, std::env::temp_dir().to_str().unwrap()).await));
-        assert!(seen.insert(of(&[("V", "1"), ("P", "p")], &entry.replacen('{', r#"{"disabledTools": ["t"], "#, 1), "/").await));
+        let with = async |key: &str| of(&[("V", "1"), ("P", "p")], &entry.replacen('{', &format!("{{{key}, "), 1), "/").await;
+        assert!(seen.insert(with(r#""description": "other""#).await));
+        // A server is not restarted for what is used of it.
+        assert!(!seen.insert(with(r#""disabledTools": ["t"], "disabledAutoApproveTools": ["u"]"#).await));
     }
 
     /// Row 34: headers are checked again with their values; B7 too.

@@ -29,6 +29,11 @@ pub fn view(server: &Server, scope: &Scope, folder: &Path, agreed: Option<&Conse
     }
 }
 
+/// Lines of two texts of an entry side by side.
+pub fn lines_beside(old: &str, new: &str) -> Vec<DiffLine> {
+    consent::diff(old, new).into_iter().map(line).collect()
+}
+
 /// A server that pasted text would add.
 pub fn proposal(found: paste::Proposal) -> Proposal {
     let paste::Proposal { name, entry, reasons, notes, exists } = found;

@@ -77,6 +77,8 @@ fn row(placed: &Placed, entry: &ServerEntry, ticks: &Ticks<'_>, status: &dyn Fn(
         available: false,
         reasons: vec![],
         notes: vec![],
+        disabled_tools: vec![],
+        always_ask: vec![],
         status: ServerStatus::Unavailable,
         id: id.clone(),
     };
@@ -85,6 +87,8 @@ fn row(placed: &Placed, entry: &ServerEntry, ticks: &Ticks<'_>, status: &dyn Fn(
             consent: consent(server, &placed.level.scope, ticks.consents.get(&id), ticks.review),
             available: true,
             notes: server.notes.clone(),
+            disabled_tools: server.hidden_tools.clone(),
+            always_ask: server.always_ask.clone(),
             status: status(server),
             ..common(Some(kind(transport(server))), summary(server), &server.description)
         },
@@ -145,6 +149,8 @@ fn dangling(id: &str) -> ServerRow {
         available: false,
         reasons: vec!["It is no longer in the file, or its workspace is no longer part of this conversation.".into()],
         notes: vec![],
+        disabled_tools: vec![],
+        always_ask: vec![],
         status: ServerStatus::Dangling,
     }
 }

@@ -38,6 +38,7 @@ pub fn connected(peer: &Peer, tools: &ServerTools, took: Duration) -> Connected 
     let weight = |tool: &&Tool| ToolWeight { name: display_capped(&tool.name, NAME_CHARS), bytes: tool.schema_bytes };
     Connected {
         tools: u32::try_from(offered.len()).unwrap_or(u32::MAX),
+        asking: u32::try_from(offered.iter().filter(|tool| tool.always_asks).count()).unwrap_or(u32::MAX),
         definition_bytes: offered.iter().map(|tool| tool.schema_bytes).sum(),
         heaviest: offered.iter().take(HEAVIEST).map(weight).collect(),
         set_aside: set_aside(tools),
@@ -77,6 +78,7 @@ pub fn tool(tool: &Tool) -> ToolInfo {
         description: tool.shown_description(),
         schema_bytes: tool.schema_bytes,
         always_asks: tool.always_asks,
+        server_asks: tool.requires_user_interaction,
         disabled: tool.disabled,
     }
 }

@@ -36,7 +36,7 @@ struct Known {
 
 /// One conversation's connection.
 struct Line {
-    /// Of the entry it was started from: a changed entry has no badge yet.
+    /// Of the entry it was started from, lists of tools aside: a changed entry has no badge yet.
     digest: String,
     status: ServerStatus,
     began: Option<Instant>,
@@ -119,7 +119,7 @@ impl Engine {
         if tested.is_some_and(|tested| tested.running > 0) {
             return ServerStatus::Testing;
         }
-        let line = known.connections.get(&(conversation.to_owned(), id)).filter(|line| line.digest == server.digest);
+        let line = known.connections.get(&(conversation.to_owned(), id)).filter(|line| line.digest == server.connection_digest);
         match line.map(|line| &line.status) {
             None | Some(ServerStatus::Idle) => tested.and_then(|tested| tested.found.clone()).unwrap_or(ServerStatus::Idle),
             Some(status) => status.clone(),
@@ -179,8 +179,8 @@ impl Engine {
             began: None,
             tools: None,
         });
-        if line.digest != server.digest {
-            *line = Line { digest: server.digest.clone(), status: ServerStatus::Idle, began: None, tools: None };
+        if line.digest != server.connection_digest {
+            *line = Line { digest: server.connection_digest.clone(), status: ServerStatus::Idle, began: None, tools: None };
         }
     }
 

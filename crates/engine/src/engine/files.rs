@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// Without a conversation, a level is `global` or the folder of one of the command line's workspaces.
-    fn brought_level(&self, key: &str) -> Result<Level> {
+    pub(super) fn brought_level(&self, key: &str) -> Result<Level> {
         if key == GLOBAL {
             return Ok(self.global());
         }
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     /// The level an id's file belongs to: the global one, a workspace's, or the command line's. No other file is touched.
-    async fn known_level(&self, id: &ServerId) -> Result<Level> {
+    pub(super) async fn known_level(&self, id: &ServerId) -> Result<Level> {
         let scope = self.scope_of(id);
         let known = match &scope {
             Scope::Global => true,
@@ -131,7 +131,7 @@ impl Engine {
     }
 }
 
-fn refused(problem: EditProblem) -> Error {
+pub(super) fn refused(problem: EditProblem) -> Error {
     let code = match problem {
         EditProblem::Changed | EditProblem::Exists { .. } => ErrorCode::Conflict,
         EditProblem::NotThere { .. } => ErrorCode::NotFound,
@@ -141,6 +141,9 @@ fn refused(problem: EditProblem) -> Error {
         | EditProblem::Name(_)
         | EditProblem::NotAnEntry { .. }
         | EditProblem::BadEntry(_)
+        | EditProblem::KeyTwice { .. }
+        | EditProblem::NotAList { .. }
+        | EditProblem::TooLarge
         | EditProblem::Unclear
         | EditProblem::Write(_) => ErrorCode::Failed,
     };

@@ -74,12 +74,27 @@ impl CallError {
 /// A connected server. Dropping it ends the server's whole process tree, without waiting.
 pub struct Connection {
     server: Server,
+    /// Which tools are listed as left out, and which as asking; they may change while the connection lives.
+    lists: Mutex<ToolLists>,
     peer: Peer,
     link: Link,
     use_: Arc<Use>,
     gone: watch::Receiver<bool>,
     /// By tool: arguments that headers repeat, as listed last.
     mirrors: Mutex<HashMap<String, Vec<Mirror>>>,
+}
+
+/// An entry's `disabledTools` and `disabledAutoApproveTools`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolLists {
+    pub hidden: Vec<String>,
+    pub always_ask: Vec<String>,
+}
+
+impl ToolLists {
+    pub fn of(server: &Server) -> Self {
+        Self { hidden: server.hidden_tools.clone(), always_ask: server.always_ask.clone() }
+    }
 }
 
 /// An entry expanded for a start.
@@ -220,7 +235,8 @@ impl Connection {
         let (gone, gone_seen) = watch::channel(false);
         tokio::spawn(keep(stopped, gone));
         let use_ = Arc::new(Use { state: Mutex::default(), stop });
-        Self { server: server.clone(), peer, link, use_, gone: gone_seen, mirrors: Mutex::default() }
+        let lists = Mutex::new(ToolLists::of(server));
+        Self { server: server.clone(), lists, peer, link, use_, gone: gone_seen, mirrors: Mutex::default() }
     }
 
     async fn start(
@@ -325,6 +341,11 @@ impl Connection {
         }
     }
 
+    /// The next listing goes by these lists.
+    pub fn set_lists(&self, lists: ToolLists) {
+        *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
+    }
+
     /// Asks for all tools, page by page, within `limit`. A server whose list cannot be read ends (B24).
     pub async fn list_tools(&self, limit: Duration) -> Result<ServerTools, Failure> {
         let running = self.use_.begin();
@@ -388,7 +409,9 @@ impl Connection {
     }
 
     async fn pages(&self) -> Result<ServerTools, Failure> {
-        let mut listing = Listing::new(&self.server);
+        let ToolLists { hidden, always_ask } = self.lists.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let server = Server { hidden_tools: hidden, always_ask, ..self.server.clone() };
+        let mut listing = Listing::new(&server);
         let mut cursor = None;
         let told = |message: String| self.link.far.told(Stage::List, message, &self.link.wire);
         loop {

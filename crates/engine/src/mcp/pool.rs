@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::connection::{CallError, Connection, Prepared, expand};
+use super::connection::{CallError, Connection, Prepared, ToolLists, expand};
 use super::log::{Logs, Source};
 use super::result::CallResult;
 use super::wire::Progress;
@@ -110,6 +110,8 @@ struct Slot {
     connection: Option<Arc<Connection>>,
     /// Of the connection, or of the start that is running.
     fingerprint: Option<String>,
+    /// The lists of tools that its own list goes by, or that of the start or listing that is running.
+    lists: ToolLists,
     work: Option<AbortHandle>,
     state: watch::Sender<State>,
     used: Instant,
@@ -134,6 +136,7 @@ impl Slot {
             generation: 0,
             connection: None,
             fingerprint: None,
+            lists: ToolLists::default(),
             work: None,
             state: watch::channel(State { health: Health::Idle, pending: 0 }).0,
             used: Instant::now(),
@@ -200,6 +203,32 @@ impl Pool {
     pub fn health(&self, conversation: &str, server: &ServerId) -> Health {
         let key = Key { conversation: conversation.into(), server: server.clone() };
         self.0.slots().by_key.get(&key).map_or(Health::Idle, |slot| slot.state.borrow().health.clone())
+    }
+
+    /// A server's connections: the conversation of each, and whether something runs on it.
+    pub fn live(&self, server: &ServerId) -> Vec<(String, bool)> {
+        let slots = self.0.slots();
+        let of_it = slots.by_key.iter().filter(|(key, _)| key.server == *server);
+        let live = of_it.filter(|(_, slot)| slot.connection.is_some() || slot.work.is_some());
+        live.map(|(key, slot)| (key.conversation.clone(), slot.connection.as_ref().is_some_and(|c| c.is_busy()))).collect()
+    }
+
+    /// An entry's lists of tools changed and nothing else: its open connections go on, and list their tools again.
+    pub fn relist(&self, server: &Server) {
+        let lists = ToolLists::of(server);
+        let mut slots = self.0.slots();
+        let Slots { by_key, generation, shut } = &mut *slots;
+        if *shut {
+            return;
+        }
+        for (key, slot) in by_key.iter_mut().filter(|(key, _)| key.server == server.id) {
+            let connection = slot.open().filter(|c| c.server().connection_digest == server.connection_digest).cloned();
+            if let Some(connection) = connection.filter(|_| slot.lists != lists) {
+                let pending = Pending::new(&slot.state);
+                *generation += 1;
+                list_again(&self.0, key, slot, connection, *generation, lists.clone(), pending);
+            }
+        }
     }
 
     /// Calls a tool by the server's name for it, connecting first when that is needed. The call's time limit begins
@@ -403,34 +432,55 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
         }
     };
     let same = slot.fingerprint.as_deref() == Some(prepared.fingerprint());
-    if same && slot.work.is_some() {
+    let lists = ToolLists::of(&wanted.server);
+    let other_lists = slot.lists != lists;
+    if same && slot.work.is_some() && !other_lists {
         // What is running already answers this request too: whoever waits, waits for it.
         return;
     }
-    let work = match slot.open().cloned().filter(|_| same) {
+    match slot.open().cloned().filter(|_| same) {
         Some(connection) => {
             let again = match effort {
                 Effort::Turn => true,
                 Effort::Quiet => *connection.tools_changed().borrow(),
                 Effort::Call => false,
             };
-            if !again {
-                return;
+            if again || other_lists {
+                list_again(&shared, &key, slot, connection, generation, lists, pending);
             }
-            slot.relisted = false;
-            slot.generation = generation;
-            tokio::spawn(relist(shared.clone(), key, connection, generation, pending))
         }
         None => {
             let fresh_failure = slot.failed.is_some_and(|at| at.elapsed() < QUIET_RETRY);
-            if same && effort == Effort::Quiet && fresh_failure {
+            if same && !other_lists && effort == Effort::Quiet && fresh_failure {
                 return;
             }
             let old = replace(slot, generation, Some(prepared.fingerprint().to_string()));
+            slot.lists = lists;
             shared.tell(&key, slot, Health::Connecting { since: Clock::now() });
-            tokio::spawn(connect(shared.clone(), key, wanted.server, prepared, old, generation, pending))
+            let work = tokio::spawn(connect(shared.clone(), key, wanted.server, prepared, old, generation, pending));
+            slot.work = Some(work.abort_handle());
         }
-    };
+    }
+}
+
+/// Asks a connection for its tools again, by these lists; a listing that runs goes by older ones and is not heard.
+fn list_again(
+    shared: &Arc<Shared>,
+    key: &Key,
+    slot: &mut Slot,
+    connection: Arc<Connection>,
+    generation: u64,
+    lists: ToolLists,
+    pending: Pending,
+) {
+    if let Some(work) = slot.work.take() {
+        work.abort();
+    }
+    slot.generation = generation;
+    slot.relisted = false;
+    connection.set_lists(lists.clone());
+    slot.lists = lists;
+    let work = tokio::spawn(relist(shared.clone(), key.clone(), connection, generation, pending));
     slot.work = Some(work.abort_handle());
 }
 

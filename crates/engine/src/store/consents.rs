@@ -73,6 +73,60 @@ impl Store {
         .await
     }
 
+    /// An entry has another name, which makes it another server: what a person agreed to, what its tools looked like and which
+    /// of them need a person go along; in these conversations its tick does too. All of it, or nothing.
+    pub async fn rename_server(
+        &self,
+        old: &str,
+        new: &str,
+        consent: Option<ConsentRow>,
+        conversations: Vec<String>,
+    ) -> Result<()> {
+        let (old, new) = (old.to_owned(), new.to_owned());
+        self.write(move |t| {
+            t.execute("DELETE FROM consents WHERE server = ?1", [&old])?;
+            if let Some(row) = consent {
+                t.execute(
+                    "INSERT INTO consents (server, digest, canonical, at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (server) DO UPDATE SET digest = ?2, canonical = ?3, at = ?4",
+                    (&new, row.digest, row.canonical, now()),
+                )?;
+            }
+            t.execute(
+                "INSERT INTO seen_tools (server, tool, digest, definition)
+                 SELECT ?2, tool, digest, definition FROM seen_tools WHERE server = ?1
+                 ON CONFLICT (server, tool) DO UPDATE SET digest = excluded.digest, definition = excluded.definition",
+                (&old, &new),
+            )?;
+            t.execute(
+                "INSERT INTO sticky_tools (conversation, server, tool)
+                 SELECT conversation, ?2, tool FROM sticky_tools WHERE server = ?1 ON CONFLICT DO NOTHING",
+                (&old, &new),
+            )?;
+            for conversation in conversations {
+                t.execute(
+                    "INSERT INTO selection (conversation, server) SELECT ?1, ?3 FROM selection WHERE conversation = ?1 AND server = ?2
+                     ON CONFLICT DO NOTHING",
+                    (&conversation, &old, &new),
+                )?;
+                t.execute("DELETE FROM selection WHERE conversation = ?1 AND server = ?2", (&conversation, &old))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Names of the tools a server was ever seen to list.
+    pub async fn seen_tools(&self, server: &str) -> Result<Vec<String>> {
+        let server = server.to_owned();
+        self.run(move |c| {
+            let mut statement = c.prepare("SELECT tool FROM seen_tools WHERE server = ?1")?;
+            let rows = statement.query_map([server], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
+        })
+        .await
+    }
+
     /// How servers began last time, by server id.
     pub async fn eras(&self) -> Result<BTreeMap<String, String>> {
         self.run(|c| {

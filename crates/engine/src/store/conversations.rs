@@ -156,6 +156,17 @@ impl Store {
         .await
     }
 
+    /// Ids of the conversations that tick a server.
+    pub async fn ticked_in(&self, server: &str) -> Result<Vec<String>> {
+        let server = server.to_owned();
+        self.run(move |c| {
+            let mut statement = c.prepare("SELECT conversation FROM selection WHERE server = ?1 ORDER BY conversation")?;
+            let rows = statement.query_map([server], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
+        })
+        .await
+    }
+
     pub async fn select(&self, conversation: &str, server: &str, ticked: bool) -> Result<()> {
         let (conversation, server) = (conversation.to_owned(), server.to_owned());
         self.write(move |t| {

@@ -340,6 +340,7 @@ mod tests {
             always_ask: Vec::new(),
             notes: Vec::new(),
             digest: String::new(),
+            connection_digest: String::new(),
             canonical: String::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{FileState, Scope, ServerEntry, list as list_level};
+use crate::config::{FileState, Level, Scope, ServerEntry, ServerId, digest, list as list_level};
 use crate::machine::{Machine, Surroundings};
 
 fn text(bytes: Result<Vec<u8>, EditProblem>) -> String {
@@ -98,6 +98,99 @@ fn replacing_keeps_key_and_place() {
         "{\"mcpServers\":{\"a\" :{\"command\":\"z\",\"args\":[]}}}"
     );
     assert!(matches!(replace(FILE.as_bytes(), "n", &new), Err(EditProblem::NotThere { .. })));
+}
+
+/// An editor's text goes in letter for letter; lines that were left alone keep their bytes.
+#[test]
+fn b17_changing_writes_what_was_written() {
+    let file = "\u{FEFF}{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\r\n\t\t\t\"command\":  \"x\",\n\r\n\t\t\"n\": 1e2\r\n\t\t},\r\n\t\t\"b\": {}\r\n\t}\r\n}";
+    let shown = "{\n\t\"command\":  \"x\",\n\n\"n\": 1e2\n}";
+    assert_eq!(text_of(file.as_bytes(), "a").unwrap(), shown);
+    assert_eq!(text(change(file.as_bytes(), "a", "a", shown)), file, "nothing was changed");
+    let edited = shown.replace("\"n\": 1e2", "\"n\": 1e2,\n\t\"m\": [ 1 ,2 ]");
+    assert_eq!(
+        text(change(file.as_bytes(), "a", "a", &edited)),
+        file.replace("\"n\": 1e2", "\"n\": 1e2,\r\n\t\t\t\"m\": [ 1 ,2 ]")
+    );
+    // Renamed, it keeps its place.
+    assert_eq!(text(change(file.as_bytes(), "a", "z-1", shown)), file.replace("\"a\":", "\"z-1\":"));
+    assert_eq!(
+        text(change(FILE.as_bytes(), "b", "b2", " \r\n{ \"command\":\"y\" }\n")),
+        FILE.replace(r#""b": {"command":"y"}"#, r#""b2": { "command":"y" }"#)
+    );
+    // On one line, and over several, in a file that knows no indentation.
+    let minified = br#"{"mcpServers":{"a":{"x":1},"b":2}}"#;
+    assert_eq!(text(change(minified, "a", "a", "{\n  \"x\": 2\n}")), "{\"mcpServers\":{\"a\":{\n  \"x\": 2\n},\"b\":2}}");
+    // Whatever an entry is, it is shown; only an object is written.
+    assert_eq!(text_of(FILE.as_bytes(), "c").unwrap(), "[ 1,2 ]");
+    assert_eq!(text(change(FILE.as_bytes(), "c", "c", "{}")), FILE.replace("[ 1,2 ]", "{}"));
+}
+
+#[test]
+fn b17_changing_refuses() {
+    let refused = |name: &str, new: &str, text: &str| change(FILE.as_bytes(), name, new, text).unwrap_err();
+    assert!(matches!(refused("a", "b", "{}"), EditProblem::Exists { .. }));
+    assert!(matches!(refused("n", "n", "{}"), EditProblem::NotThere { .. }));
+    for name in ["", "a b", "ä", "__proto__", &"x".repeat(129)] {
+        assert!(matches!(refused("a", name, "{}"), EditProblem::Name(_)), "{name}");
+    }
+    assert!(matches!(refused("a", "a", "[]"), EditProblem::NotAnEntry { found: "an array" }));
+    assert_eq!(refused("a", "a", "").to_string(), "The entry cannot be used: it is empty. It needs at least {}.");
+    assert_eq!(
+        refused("a", "a", "{\n\"x\" 1}").to_string(),
+        "The entry cannot be used: the text is not valid JSON: line 2, column 5: a `:` is missing."
+    );
+    let words = refused("a", "a", &format!("{{\"secret\": {}", "[".repeat(70))).to_string();
+    assert!(words.contains("nested deeper") && !words.contains("secret"), "{words}");
+    let large = format!("{{\"x\": \"{}\"}}", "x".repeat(1024 * 1024 - 20));
+    assert!(matches!(refused("a", "a", &large), EditProblem::TooLarge));
+    // By itself it is not too deep, in the file it is.
+    let deep = format!("{{\"x\": {}{}}}", "[".repeat(62), "]".repeat(62));
+    assert!(matches!(refused("a", "a", &deep), EditProblem::File(FileProblem::TooDeep { .. })));
+    assert!(matches!(change(br#"{"mcpServers":{"a":1,"a":2}}"#, "a", "a", "{}"), Err(EditProblem::Twice { .. })));
+    assert!(matches!(text_of(br#"{"mcpServers":{"a":1,"a":2}}"#, "a"), Err(EditProblem::Twice { .. })));
+    assert!(matches!(text_of(b"{}", "a"), Err(EditProblem::File(FileProblem::NoServers))));
+}
+
+/// One name in, one name out, in the style of what stands there; names that match nothing stay.
+#[test]
+fn a_tool_is_listed_and_taken_off() {
+    let in_file = |entry: &str| format!("{{\n  \"mcpServers\": {{\n    \"s\": {entry}\n  }}\n}}\n");
+    let table = [
+        ("{}", "{\n      \"disabledTools\": [\"t\"]\n    }"),
+        (r#"{ "command": "x" }"#, r#"{ "command": "x", "disabledTools": ["t"] }"#),
+        (r#"{"command":"x"}"#, r#"{"command":"x","disabledTools":["t"]}"#),
+        ("{\n      \"command\": \"x\"\n    }", "{\n      \"command\": \"x\",\n      \"disabledTools\": [\"t\"]\n    }"),
+        (r#"{ "disabledTools": ["gone"] }"#, r#"{ "disabledTools": ["gone", "t"] }"#),
+        (r#"{"disabledTools":["gone"]}"#, r#"{"disabledTools":["gone","t"]}"#),
+        (r#"{ "disabledTools": ["a","b"] }"#, r#"{ "disabledTools": ["a","b","t"] }"#),
+        ("{ \"disabledTools\": [\n  \"a\"\n] }", "{ \"disabledTools\": [\n  \"a\",\n  \"t\"\n] }"),
+    ];
+    for (before, after) in table {
+        let (before, after) = (in_file(before), in_file(after));
+        let listed = text(list_tool(before.as_bytes(), "s", ToolList::Disabled, "t", true));
+        assert_eq!(listed, after);
+        assert_eq!(text(list_tool(after.as_bytes(), "s", ToolList::Disabled, "t", true)), after, "once is enough");
+        assert_eq!(text(list_tool(before.as_bytes(), "s", ToolList::Disabled, "t", false)), before, "it is not there");
+        let back = text(list_tool(after.as_bytes(), "s", ToolList::Disabled, "t", false));
+        if before.contains("{}") { assert!(back.contains("\"s\": {}"), "{back}") } else { assert_eq!(back, before) }
+    }
+    // Every spelling of it goes, and only it; the other list is not looked at.
+    let file = in_file(r#"{ "disabledTools": [ "t" , "a",  "\u0074","b" , "t" ], "disabledAutoApproveTools": ["t"] }"#);
+    assert_eq!(
+        text(list_tool(file.as_bytes(), "s", ToolList::Disabled, "t", false)),
+        in_file(r#"{ "disabledTools": [ "a","b" ], "disabledAutoApproveTools": ["t"] }"#)
+    );
+    // Names are the server's own, whatever is in them.
+    let odd = "t\"\\\n\u{202e}";
+    let listed = list_tool(file.as_bytes(), "s", ToolList::AlwaysAsk, odd, true).unwrap();
+    let Json::Object(entry) = &json::servers(&listed).unwrap()[0].1 else { panic!() };
+    assert_eq!(entry[1].1, Json::Array(vec![Json::String("t".into()), Json::String(odd.into())]));
+    let refused = |entry: &str| list_tool(in_file(entry).as_bytes(), "s", ToolList::Disabled, "t", true).unwrap_err();
+    assert!(matches!(refused(r#"{"disabledTools": "t"}"#), EditProblem::NotAList { key: "disabledTools" }));
+    assert!(matches!(refused(r#"{"disabledTools": ["t", 1]}"#), EditProblem::NotAList { .. }));
+    assert!(matches!(refused(r#"{"disabledTools": [], "disabledTools": ["t"]}"#), EditProblem::KeyTwice { .. }));
+    assert!(matches!(refused("[]"), EditProblem::NotAnEntry { .. }));
 }
 
 #[test]
@@ -298,10 +391,87 @@ proptest! {
     }
 
     #[test]
+    fn b17_changing_touches_that_member_only(
+        (bytes, servers) in file(), pick in any::<prop::sample::Index>(), renamed in any::<bool>(), with in value(), tape in prop::collection::vec(any::<u8>(), 1..32)
+    ) {
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let index = pick.index(servers.len());
+        let name = &servers[index].0;
+        let new_name = if renamed { "new9" } else { name.as_str() };
+        let entry = Json::Object(vec![("command".into(), Json::String("x".into())), ("more".into(), with)]);
+        let mut writer = Writer { tape: tape.iter().cycle(), out: String::new() };
+        writer.value(&entry);
+        let layout = Layout::of(&bytes).unwrap();
+        let (member, bom) = (layout.members[index].clone(), layout.bom.len());
+        let after = change(&bytes, name, new_name, &writer.out).unwrap();
+        let (before, behind) = (&bytes[..bom + member.key.start], &bytes[bom + member.value.end..]);
+        prop_assert!(after.starts_with(before) && after.ends_with(behind));
+        let colon = &bytes[bom + member.key.end..bom + member.value.start];
+        let middle = &after[before.len()..after.len() - behind.len()];
+        let key = if renamed { b"\"new9\"".to_vec() } else { bytes[bom + member.key.start..bom + member.key.end].to_vec() };
+        prop_assert!(middle.starts_with(&[key.as_slice(), colon].concat()));
+        let mut expected = servers.clone();
+        expected[index] = (new_name.to_string(), entry);
+        prop_assert_eq!(json::servers(&after).unwrap(), expected);
+        // What was written is shown again, and saved again it is the same file.
+        let shown = text_of(&after, new_name).unwrap();
+        prop_assert_eq!(&change(&after, new_name, new_name, &shown).unwrap(), &after);
+        prop_assert!(!shown.contains('\r'));
+    }
+
+    #[test]
+    fn b17_showing_and_saving_changes_nothing((bytes, servers) in file()) {
+        for (name, entry) in &servers {
+            let shown = text_of(&bytes, name).unwrap();
+            prop_assert_eq!(&json::parse(shown.as_bytes()).unwrap(), entry);
+            if let Json::Object(_) = entry {
+                prop_assert_eq!(&change(&bytes, name, name, &shown).unwrap(), &bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_tools_switch_goes_there_and_back(
+        (bytes, mut servers) in file(), pick in any::<prop::sample::Index>(), ask in any::<bool>(), names in prop::collection::vec("[a-c\"\\\\]{1,2}", 0..4), tape in prop::collection::vec(any::<u8>(), 1..32)
+    ) {
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let list = if ask { ToolList::AlwaysAsk } else { ToolList::Disabled };
+        let index = pick.index(servers.len());
+        let mut members = vec![("command".to_string(), Json::String("x".into()))];
+        if !names.is_empty() {
+            members.push((list.key().into(), Json::Array(names.iter().cloned().map(Json::String).collect())));
+        }
+        servers[index].1 = Json::Object(members);
+        let mut writer = Writer { tape: tape.iter().cycle(), out: String::new() };
+        writer.value(&servers[index].1);
+        let name = servers[index].0.clone();
+        let bytes = change(&bytes, &name, &name, &writer.out).unwrap();
+        let on = list_tool(&bytes, &name, list, "tool", true).unwrap();
+        prop_assert!(cut_out(&on, &bytes).is_some(), "one piece was put in");
+        let mut expected = servers.clone();
+        let mut all = names.clone();
+        all.push("tool".into());
+        expected[index].1 = Json::Object(vec![
+            ("command".into(), Json::String("x".into())),
+            (list.key().into(), Json::Array(all.into_iter().map(Json::String).collect())),
+        ]);
+        prop_assert_eq!(json::servers(&on).unwrap(), expected);
+        prop_assert_eq!(&list_tool(&on, &name, list, "tool", true).unwrap(), &on);
+        prop_assert_eq!(list_tool(&on, &name, list, "tool", false).unwrap(), bytes);
+    }
+
+    #[test]
     fn editing_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..80), name in ".{0,5}") {
         let _ = remove(&bytes, &name);
         let _ = add(Some(&bytes), &name, &plain());
         let _ = replace(&bytes, &name, &plain());
+        let _ = text_of(&bytes, &name);
+        let _ = change(&bytes, &name, "n", "{}");
+        let _ = list_tool(&bytes, &name, ToolList::Disabled, "t", true);
     }
 }
 

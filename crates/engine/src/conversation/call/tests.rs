@@ -98,6 +98,7 @@ fn cleared(digest: &str, folders: &[&str]) -> Cleared {
         always_ask: vec![],
         notes: vec![],
         digest: digest.into(),
+        connection_digest: String::new(),
         canonical: String::new(),
     };
     Cleared { server, folder: "/w".into(), instance: None, choice: folders.iter().map(PathBuf::from).collect() }
