@@ -177,7 +177,7 @@ async fn b13_renaming_leaves_ticks_dangling_unless_told_otherwise() {
     let text = shown["entry"].as_str().unwrap().to_owned();
     let plan = o.plan("a", "z", &text, false).await;
     assert_eq!((&plan["renamed"], &plan["server"]), (&json!(true), &json!(o.server("z"))));
-    let mut dangling: Vec<_> = plan["conversations"].as_array().unwrap().iter().map(|c| c.clone()).collect();
+    let mut dangling = plan["conversations"].as_array().unwrap().clone();
     dangling.sort_by_key(|c| c["title"].as_str().unwrap().to_owned());
     assert_eq!(dangling.len(), 2);
     for one in &dangling {

@@ -58,6 +58,15 @@ export async function edit(tab, tool, text) {
   await tab.getByRole("textbox", { name: `Arguments of ${tool} on the card, as JSON` }).fill(text);
 }
 
+export const entry = (tab) => tab.getByRole("textbox", { name: "Entry as JSON" });
+
+/** Opens a server's details by its badge, and its entry from there. */
+export async function openEditor(tab, badge) {
+  await button(tab, `${badge}. Details`).click();
+  await button(tab, "Edit").click();
+  await entry(tab).waitFor();
+}
+
 /** Each state: what is declared before the start, and the way there from the first page. */
 export const states = {
   welcome: { declared: null, go: async (tab) => tab.getByText("Welcome to Mework").waitFor() },
@@ -231,6 +240,29 @@ export const states = {
       await tab.keyboard.press("Control+,");
       await button(tab, "time: Changed – review. Details").click();
       await button(tab, "Agree to the change").waitFor();
+    },
+  },
+
+  editing: {
+    declared: { ...real, quiet: { command: "/bin/cat", disabledTools: ["one"], disabledAutoApproveTools: ["two"] } },
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything", "time"]);
+      await tab.keyboard.press("Control+,");
+      await openEditor(tab, "time: 2 tools");
+      await entry(tab).fill('{\n  "command": "true",\n  "cwd": "nowhere",\n  "disabledTools": ["convert_time"]\n}');
+      await tab.getByText("It will be Unavailable:").waitFor();
+      await tab.getByText("Stops it in").waitFor();
+    },
+  },
+
+  renaming: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything"]);
+      await tab.keyboard.press("Control+,");
+      await openEditor(tab, "everything: 13 tools");
+      await tab.getByRole("textbox", { name: "Name", exact: true }).fill("all-of-it");
+      await tab.getByText("Leaves it Dangling in").waitFor();
     },
   },
 

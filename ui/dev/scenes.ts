@@ -13,7 +13,7 @@ const files: FakeTool[] = [
   { name: "search_files", description: "Recursively search for files and directories matching a pattern.", input_schema: { type: "object", required: ["path", "pattern"], properties: { path: { type: "string" }, pattern: { type: "string" }, excludePatterns: { type: "array", items: { type: "string" }, default: [] } } } },
   { name: "delete_everything", title: "Delete", description: "Removes a directory with all that is in it.", always_asks: true, input_schema: { type: "object", required: ["path"], properties: { path: { type: "string" } } } },
 ];
-const connected = (tools: number, name: string) => ({ kind: "connected" as const, tools, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: name, server_version: "2026.7.1", protocol: "2025-11-25", elapsed_ms: 812 });
+const connected = (tools: number, name: string) => ({ kind: "connected" as const, tools, asking: 0, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: name, server_version: "2026.7.1", protocol: "2025-11-25", elapsed_ms: 812 });
 const failed = {
   kind: "failed" as const,
   stage: "handshake" as const,

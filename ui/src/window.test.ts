@@ -1,63 +1,16 @@
 // @vitest-environment happy-dom
 // The whole window on a played engine: what a person sees and does, found by accessible names.
-import { flushSync, mount, unmount } from "svelte";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import App from "./App.svelte";
+import { flushSync } from "svelte";
+import { beforeEach, expect, test } from "vitest";
+import { all, asked, button, find, fresh, host, key, nameOf, open, pass, reload, said } from "../dev/window";
 import type { Entry } from "./host/api";
-import { FakeHost, sampleTools, type FakeOptions } from "./host/fake";
+import { sampleTools, type FakeOptions } from "./host/fake";
 
-let host: FakeHost;
-let component: ReturnType<typeof mount> | undefined;
-
-beforeEach(() => {
-  vi.useFakeTimers();
-  localStorage.clear();
-  sessionStorage.clear();
-  document.body.replaceChildren();
-  // What happy-dom does not have.
-  HTMLElement.prototype.showPopover ??= () => {};
-  HTMLElement.prototype.hidePopover ??= () => {};
-  HTMLElement.prototype.scrollIntoView ??= () => {};
-});
-afterEach(async () => {
-  if (component) await unmount(component);
-  component = undefined;
-  vi.useRealTimers();
-});
-
-/** Lets time pass, and everything that follows from it. */
-async function pass(ms: number) {
-  await vi.advanceTimersByTimeAsync(ms);
-  flushSync();
-  await vi.advanceTimersByTimeAsync(0);
-  flushSync();
-}
-async function open(options: FakeOptions) {
-  host = new FakeHost(options);
-  const target = document.createElement("div");
-  document.body.append(target);
-  component = mount(App, { target, props: { host } });
-  await pass(400);
-}
-const nameOf = (e: Element) => (e.getAttribute("aria-label") ?? e.textContent ?? "").replace(/\s+/g, " ").trim();
-const all = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)];
-function find(selector: string, name: string | RegExp): HTMLElement {
-  const fits = (n: string) => (typeof name === "string" ? n === name : name.test(n));
-  const found = all(selector).filter((e) => fits(nameOf(e)));
-  if (found.length !== 1) throw new Error(`${found.length} of ${selector} named ${String(name)}; there are: ${all(selector).map(nameOf).join(" | ")}`);
-  return found[0]!;
-}
-const button = (name: string | RegExp) => find("button", name);
-const asked = (method: string) => host.asked.filter((a) => a.method === method).map((a) => a.params);
-function key(name: string, more: KeyboardEventInit = {}, target: EventTarget = document.activeElement ?? document.body) {
-  target.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }));
-  flushSync();
-}
-const said = () => find('[role="status"].sr', /.*/).textContent;
+beforeEach(fresh);
 
 const one: FakeOptions = {
   conversations: [{ id: "c1", title: "First" }],
-  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: { kind: "connected", tools: 6, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 } }],
+  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: { kind: "connected", tools: 6, asking: 0, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 } }],
   ticked: ["sample"],
 };
 const startCall = (tool: string, args = "{}") => host.request("call.start", { conversation: "c1", server: "sample", tool, arguments: args });
@@ -182,7 +135,7 @@ test("B14, B15: sections, counts, a word for every state, names for every button
     conversations: [{ id: "c1", title: "First", workspaces: ["w1"] }],
     ticked: ["up", "gone"],
     servers: [
-      { name: "up", consent: "given", status: { kind: "connected", tools: 1, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "u", server_version: "1", protocol: "p", elapsed_ms: 1 } },
+      { name: "up", consent: "given", status: { kind: "connected", tools: 1, asking: 0, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "u", server_version: "1", protocol: "p", elapsed_ms: 1 } },
       { name: "down", consent: "given", status: { kind: "failed", stage: "start", message: "It is missing.", stderr: ["a", "b"], stdout_noise: 0, stdout_sample: [] } },
       { name: "bad", available: false, reasons: ["cwd is not absolute."] },
       { name: "idle", level: "w1", consent: "given" },
@@ -245,7 +198,7 @@ test("B17: the trash asks in place, for four seconds, and then removes by the fi
   expect(asked("server.remove")).toEqual([]);
   button("Confirm: Remove sample from mcp.json").click();
   await pass(100);
-  expect(asked("server.remove")).toEqual([{ server: "sample", file_hash: "hash" }]);
+  expect(asked("server.remove")).toEqual([{ server: "sample", file_hash: "hash-0" }]);
 });
 
 test("rows 1 and 3: a first tick shows everything that would start, and agreeing binds to what was shown", async () => {
@@ -600,13 +553,7 @@ test("B35: an answer that came too late keeps what was typed, over a reload too"
   button("Allow once").click();
   await pass(900);
   expect(find("section.lost", /.*/).textContent).toContain("Denied");
-  await unmount(component!);
-  component = undefined;
-  const { host: same } = { host };
-  const target = document.createElement("div");
-  document.body.replaceChildren(target);
-  component = mount(App, { target, props: { host: same } });
-  await pass(400);
+  await reload();
   expect(find("section.lost", /.*/).textContent).toContain('{"message":"typed"}');
   button("Discard what you had written").click();
   await pass(300);

@@ -125,6 +125,10 @@ reason?: string, };
 
 export type Connected = { tools: number, 
 /**
+ * How many of them ask every time.
+ */
+asking: number, 
+/**
  * What a model would be sent of the tools that are offered: all of it, and the heaviest of them, heaviest first.
  */
 definition_bytes: number, heaviest: Array<ToolWeight>, set_aside: Array<SetAsideTool>, notices: Array<string>, server_name: string, server_version: string, protocol: string, elapsed_ms: number, };
@@ -185,6 +189,12 @@ export type ConversationWorkspaces = { id: string, workspaces: Array<string>, };
 
 export type DiffLine = { old?: string, new?: string, changed: boolean, };
 
+export type EditReply = { id: string, 
+/**
+ * Of the file as it is now: the next edit need not wait for the list.
+ */
+file_hash: string, };
+
 export type Empty = Record<symbol, never>;
 
 export type Entry = { id: string, at: number, body: EntryBody, };
@@ -194,6 +204,44 @@ export type EntryBody = { "kind": "call" } & CallEntry | { "kind": "notice", tex
  * Old and new of what the text says has changed.
  */
 diff: Array<DiffLine>, };
+
+export type EntryNow = { 
+/**
+ * Raw; nothing when there is no entry of that name any more, or the file cannot be read.
+ */
+entry?: string, file_hash?: string, 
+/**
+ * Its lines beside those that would be written.
+ */
+diff: Array<DiffLine>, };
+
+export type EntryPlan = { 
+/**
+ * Whose workspaces decide where the server would start.
+ */
+conversation?: string, server?: string, level?: string, name: string, entry: string, 
+/**
+ * Of the file as shown; null when there was none.
+ */
+file_hash?: string, 
+/**
+ * As in `ServerEdit`.
+ */
+keep_ticks: boolean, };
+
+export type EntryReply = { 
+/**
+ * Raw, as the file spells it.
+ */
+name: string, 
+/**
+ * Raw: the entry's JSON text, line ends as `\n`, without the indentation of its own line.
+ */
+entry: string, file: string, 
+/**
+ * SHA-256 of the file; an edit passes it back.
+ */
+file_hash: string, };
 
 export type EntryView = { transport?: TransportKind, command?: string, 
 /**
@@ -238,6 +286,81 @@ export type LogSource = "stderr" | "stdout" | "mework";
 export type PasteParse = { conversation: string, level: string, text: string, };
 
 export type PathReply = { path?: string, };
+
+export type PlanReply = { 
+/**
+ * Why it cannot be saved; nothing when it can.
+ */
+refusal?: string, 
+/**
+ * The file is not the one that was shown; this is what stands there now.
+ */
+conflict?: EntryNow, 
+/**
+ * A byte of the file would change.
+ */
+changes: boolean, 
+/**
+ * The id the server would have; another one than before when it is renamed (B13).
+ */
+server: string, renamed: boolean, 
+/**
+ * Why it would be Unavailable: every failed check.
+ */
+reasons: Array<string>, notes: Array<string>, 
+/**
+ * Other entries and files of that name.
+ */
+in_the_way: Array<string>, 
+/**
+ * Whether it could start then without a person's look.
+ */
+consent: Consent, 
+/**
+ * What would start beside what was agreed to, when the two differ. Its digest agrees to it in `ServerEdit`.
+ */
+review?: ConsentView, 
+/**
+ * It differs from what was agreed to by more than this edit, by another hand's: saving alone agrees to nothing.
+ */
+needs_review: boolean, 
+/**
+ * Conversations that would notice, whether they are open or not.
+ */
+conversations: Array<PlannedConversation>, 
+/**
+ * Tools that the entry would leave out from then on, and those it would not leave out any more. Only of a server
+ * whose tools were listed once.
+ */
+hides: Array<string>, shows: Array<string>, 
+/**
+ * Names in the entry's lists that match no tool that was listed (row 29).
+ */
+unmatched: Array<string>, };
+
+export type PlannedConversation = { id: string, title: string, temporary: boolean, 
+/**
+ * Another process owns it: what runs there is not known here, and its ticks stay as they are.
+ */
+held_by?: string, 
+/**
+ * A running server is stopped.
+ */
+stops: boolean, 
+/**
+ * Something runs on it now and is broken off.
+ */
+busy: boolean, starts: PlannedStart, 
+/**
+ * Its tick stays with a server that is gone.
+ */
+dangles: boolean, 
+/**
+ * Its tick moves to the new name.
+ */
+follows: boolean, };
+
+export type PlannedStart = "no" | "now" | "next_turn";
 
 export type ProblemsReply = { problems: Array<ArgumentProblem>, 
 /**
@@ -321,7 +444,27 @@ file_hash?: string,
  */
 replace: boolean, };
 
+export type ServerEdit = { server: string, 
+/**
+ * Another name than before renames it: that is another server to conversations (B13).
+ */
+name: string, 
+/**
+ * Written letter for letter.
+ */
+entry: string, file_hash: string, 
+/**
+ * When it is renamed: conversations that this process may change tick it under its new name, in place of the old.
+ */
+keep_ticks: boolean, 
+/**
+ * The digest of `PlanReply.review`, once a person saw it: agrees to it.
+ */
+digest?: string, };
+
 export type ServerIn = { conversation: string, server: string, };
+
+export type ServerOf = { server: string, };
 
 export type ServerRemove = { server: string, 
 /**
@@ -339,7 +482,25 @@ summary: string, description?: string, file: string, machine: string, ticked: bo
 /**
  * Every failed check of an unavailable entry.
  */
-reasons: Array<string>, notes: Array<string>, status: ServerStatus, };
+reasons: Array<string>, notes: Array<string>, 
+/**
+ * Raw: the tools its entry leaves out, and those it makes ask every time, as it spells them.
+ */
+disabled_tools: Array<string>, always_ask: Array<string>, status: ServerStatus, };
+
+export type ServerSetTool = { server: string, 
+/**
+ * As the server spells it.
+ */
+tool: string, 
+/**
+ * Listed in `disabledTools`.
+ */
+disabled?: boolean, 
+/**
+ * Listed in `disabledAutoApproveTools`.
+ */
+always_asks?: boolean, file_hash: string, };
 
 export type ServerStatus = { "kind": "idle" } | { "kind": "testing" } | { "kind": "connecting", since: number, } | { "kind": "connected" } & Connected | { "kind": "failed" } & FailureInfo | { "kind": "unavailable" } | { "kind": "dangling" };
 
@@ -385,11 +546,19 @@ export type ToolDetail = {
 /**
  * Raw.
  */
-input_schema: unknown, output_schema?: unknown, annotations?: unknown, server: string, server_name: string, name: string, model_name: string, title?: string, description?: string, schema_bytes: number, always_asks: boolean, disabled: boolean, };
+input_schema: unknown, output_schema?: unknown, annotations?: unknown, server: string, server_name: string, name: string, model_name: string, title?: string, description?: string, schema_bytes: number, always_asks: boolean, 
+/**
+ * The server says so itself: no list of the entry takes it back.
+ */
+server_asks: boolean, disabled: boolean, };
 
 export type ToolGet = { conversation: string, server: string, tool: string, };
 
-export type ToolRef = { server: string, server_name: string, name: string, model_name: string, title?: string, description?: string, schema_bytes: number, always_asks: boolean, disabled: boolean, };
+export type ToolRef = { server: string, server_name: string, name: string, model_name: string, title?: string, description?: string, schema_bytes: number, always_asks: boolean, 
+/**
+ * The server says so itself: no list of the entry takes it back.
+ */
+server_asks: boolean, disabled: boolean, };
 
 export type ToolWeight = { name: string, bytes: number, };
 
@@ -450,6 +619,14 @@ export interface Methods {
   /** Removes exactly that entry from its file (B17). */
   "server.remove": { params: ServerRemove; reply: Empty; changes: true };
   "server.add": { params: ServerAdd; reply: IdReply; changes: true };
+  /** An entry's exact text, whatever it means; the editor's own. */
+  "server.entry": { params: ServerOf; reply: EntryReply; changes: false };
+  /** The dry run: what saving an entry would start, stop, rename and leave dangling. Changes and starts nothing. */
+  "server.plan": { params: EntryPlan; reply: PlanReply; changes: false };
+  /** Writes exactly that entry, and no other byte of its file (B17). */
+  "server.edit": { params: ServerEdit; reply: EditReply; changes: true };
+  /** Lists a tool in `disabledTools` or `disabledAutoApproveTools`, or takes it off; nothing restarts for it. */
+  "server.set_tool": { params: ServerSetTool; reply: EditReply; changes: true };
   /** What pasted text would add; changes nothing. */
   "server.parse_paste": { params: PasteParse; reply: ProposalsReply; changes: false };
   /** Adds the sample server to the global file and ticks it. */
@@ -475,4 +652,4 @@ export interface Methods {
 }
 
 /** Methods that change something: each request carries an id and runs once. */
-export const changing: ReadonlySet<string> = new Set(["settings.set", "workspace.add", "workspace.remove", "conversation.create", "conversation.rename", "conversation.delete", "conversation.set_workspaces", "conversation.set_level", "conversation.set_discovery", "conversation.set_draft", "conversation.warm", "server.tick", "server.test", "server.remove", "server.add", "server.add_sample", "server.reconnect", "level.rescan", "level.reveal", "call.start", "call.stop", "card.answer"]);
+export const changing: ReadonlySet<string> = new Set(["settings.set", "workspace.add", "workspace.remove", "conversation.create", "conversation.rename", "conversation.delete", "conversation.set_workspaces", "conversation.set_level", "conversation.set_discovery", "conversation.set_draft", "conversation.warm", "server.tick", "server.test", "server.remove", "server.add", "server.edit", "server.set_tool", "server.add_sample", "server.reconnect", "level.rescan", "level.reveal", "call.start", "call.stop", "card.answer"]);

@@ -22,7 +22,7 @@ import type {
 import { HostError, type Host, type Method, type Params, type Reply, type Subscriber } from "./host";
 
 export type FakeTool = Partial<ToolRef> & { name: string; input_schema?: unknown; answer?: CallState; takes?: number };
-export type FakeServer = Partial<ServerRow> & { name: string; level?: string; tools?: FakeTool[]; failure?: Extract<ServerStatus, { kind: "failed" }> };
+export type FakeServer = Partial<ServerRow> & { name: string; level?: string; tools?: FakeTool[]; entry?: string; failure?: Extract<ServerStatus, { kind: "failed" }> };
 export type FakeOptions = {
   app?: Partial<AppInfo>;
   workspaces?: Workspace[];
@@ -51,6 +51,11 @@ export class FakeHost implements Host {
   #sections: Partial<Section>[];
   #servers: FakeServer[];
   #agreed = new Set<string>();
+  /** Of every file: it changes with each edit. */
+  #edits = 0;
+  get #hash() {
+    return `hash-${this.#edits}`;
+  }
   #status = new Map<string, ServerStatus>();
   #cards = new Map<string, { card: Card; answer: (allow: boolean, reason?: string, edited?: string) => void }>();
   #stops = new Map<string, () => void>();
@@ -125,6 +130,12 @@ export class FakeHost implements Host {
     return found;
   }
 
+  /** Its entry's text: the one it was given, or one like those of the real world. */
+  #entry_of(server: FakeServer): string {
+    const lists = { ...(server.disabled_tools?.length ? { disabledTools: server.disabled_tools } : {}), ...(server.always_ask?.length ? { disabledAutoApproveTools: server.always_ask } : {}) };
+    return server.entry ?? JSON.stringify({ command: "npx", args: ["-y", `@example/${server.name}`], env: { TOKEN: "s3cret" }, ...lists }, null, 2);
+  }
+
   #server(name: string): FakeServer {
     const found = this.#servers.find((s) => s.name === name);
     if (!found) throw new HostError("not_found", "That server is not declared any more.");
@@ -132,7 +143,7 @@ export class FakeHost implements Host {
   }
 
   #row(server: FakeServer, ticked: Set<string>): ServerRow {
-    const { level: _l, tools: _t, failure: _f, ...row } = server;
+    const { level: _l, tools: _t, failure: _f, entry: _e, ...row } = server;
     const available = row.available ?? true;
     return {
       id: server.name,
@@ -143,6 +154,8 @@ export class FakeHost implements Host {
       consent: this.#agreed.has(server.name) ? "given" : "needed",
       reasons: [],
       notes: [],
+      disabled_tools: [],
+      always_ask: [],
       ...row,
       available,
       ticked: ticked.has(server.name),
@@ -162,7 +175,7 @@ export class FakeHost implements Host {
         ...(levels.length > 2 && i > 0 ? { number: i } : {}),
         file: workspace ? `${workspace.path}/.mework/mcp.json` : this.#app.global_file,
         file_exists: rows.length > 0,
-        ...(rows.length > 0 ? { file_hash: "hash" } : {}),
+        ...(rows.length > 0 ? { file_hash: this.#hash } : {}),
         selected: rows.filter((r) => r.ticked).length,
         rows,
         ...this.#sections.find((s) => s.level === level),
@@ -201,8 +214,9 @@ export class FakeHost implements Host {
       server_name: server.name,
       model_name: `mcp__${server.name}_0123456789__${tool.name}__0123456789`,
       schema_bytes: JSON.stringify(input_schema ?? {}).length + 180,
-      always_asks: false,
-      disabled: false,
+      always_asks: (server.always_ask ?? []).includes(tool.name),
+      server_asks: tool.always_asks ?? false,
+      disabled: (server.disabled_tools ?? []).includes(tool.name),
       ...rest,
     };
   }
@@ -225,7 +239,7 @@ export class FakeHost implements Host {
       }
     }
     const weights = (server.tools ?? []).map((t) => ({ name: t.name, bytes: this.#ref(server, t).schema_bytes })).sort((a, b) => b.bytes - a.bytes);
-    this.#setStatus(name, { kind: "connected", tools: weights.length, definition_bytes: weights.reduce((sum, t) => sum + t.bytes, 0), heaviest: weights, set_aside: [], notices: [], server_name: `@example/${name}`, server_version: "1.4.2", protocol: "2025-11-25", elapsed_ms: 518 });
+    this.#setStatus(name, { kind: "connected", tools: weights.length, asking: 0, definition_bytes: weights.reduce((sum, t) => sum + t.bytes, 0), heaviest: weights, set_aside: [], notices: [], server_name: `@example/${name}`, server_version: "1.4.2", protocol: "2025-11-25", elapsed_ms: 518 });
   }
 
   #entry(conversation: string, entry: Entry): void {
@@ -406,15 +420,88 @@ export class FakeHost implements Host {
     },
     "server.review": ({ server }) => this.#view(server),
     "server.remove": ({ server }) => {
+      this.#edits++;
       this.#servers = this.#servers.filter((s) => s.name !== server);
       this.#sendServers();
       return {};
     },
     "server.add": ({ level, name }) => {
+      this.#edits++;
       this.#servers.push({ name, level, tools: [{ name: "hello", description: "Says hello." }] });
       this.#agreed.add(name);
       this.#sendServers();
       return { id: name };
+    },
+    "server.entry": ({ server }) => {
+      const found = this.#server(server);
+      return { name: found.name, entry: this.#entry_of(found), file: this.#row(found, new Set()).file, file_hash: this.#hash };
+    },
+    "server.plan": ({ server, name, entry, file_hash, keep_ticks }) => {
+      const found = server === undefined ? undefined : this.#servers.find((s) => s.name === server);
+      const renamed = found !== undefined && name !== found.name;
+      const now = found && this.#entry_of(found);
+      const running = found && (this.#status.get(found.name) ?? found.status)?.kind === "connected";
+      let refusal: string | undefined;
+      try {
+        const parsed: unknown = JSON.parse(entry);
+        if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) refusal = "The entry must be an object, { … }; it is something else.";
+      } catch {
+        refusal = "The entry cannot be used: the text is not valid JSON.";
+      }
+      if (!/^[A-Za-z0-9_-]{1,128}$/.test(name)) refusal = "The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them.";
+      const conflict = file_hash !== this.#hash;
+      if (conflict) refusal = "The file changed since it was shown, so nothing was written. Look at it again, then repeat.";
+      const changes = entry !== now || renamed;
+      const differs = found?.consent === "changed";
+      return {
+        ...(refusal === undefined ? {} : { refusal }),
+        ...(conflict ? { conflict: { ...(now === undefined ? {} : { entry: now, file_hash: this.#hash }), diff: [{ old: now ?? "", new: entry, changed: true }] } } : {}),
+        changes,
+        server: name,
+        renamed,
+        reasons: entry.includes('"cwd": "nowhere"') ? ["`cwd` must be an absolute path.", "`cwd` is not an existing folder."] : [],
+        notes: [],
+        in_the_way: [],
+        consent: differs ? "changed" : "given",
+        ...(differs && server !== undefined ? { review: this.#view(server) } : {}),
+        needs_review: differs,
+        conversations: changes
+          ? [...this.#conversations.values()]
+              .filter((c) => found && c.ticked.has(found.name))
+              .map((c) => ({
+                id: c.summary.id,
+                title: c.summary.title,
+                temporary: c.summary.temporary,
+                stops: running ?? false,
+                busy: false,
+                starts: renamed && !keep_ticks ? ("no" as const) : running ? ("now" as const) : ("next_turn" as const),
+                dangles: renamed && !keep_ticks,
+                follows: renamed && keep_ticks,
+              }))
+          : [],
+        hides: [],
+        shows: [],
+        unmatched: [],
+      };
+    },
+    "server.edit": ({ server, name, entry, file_hash }) => {
+      if (file_hash !== this.#hash) throw new HostError("conflict", "The file changed since it was shown, so nothing was written. Look at it again, then repeat.");
+      const found = this.#server(server);
+      this.#edits++;
+      found.name = name;
+      found.entry = entry;
+      this.#sendServers();
+      return { id: name, file_hash: this.#hash };
+    },
+    "server.set_tool": ({ server, tool, disabled, always_asks, file_hash }) => {
+      if (file_hash !== this.#hash) throw new HostError("conflict", "The file changed since it was shown, so nothing was written. Look at it again, then repeat.");
+      const found = this.#server(server);
+      const set = (names: string[] | undefined, on: boolean | undefined) => (on === undefined ? (names ?? []) : on ? [...new Set([...(names ?? []), tool])] : (names ?? []).filter((n) => n !== tool));
+      found.disabled_tools = set(found.disabled_tools, disabled);
+      found.always_ask = set(found.always_ask, always_asks);
+      this.#edits++;
+      this.#sendServers();
+      return { id: server, file_hash: this.#hash };
     },
     "server.parse_paste": ({ text }) =>
       text.includes("bad")

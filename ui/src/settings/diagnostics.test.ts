@@ -5,7 +5,7 @@ test("B45: the report says what is known, with hidden characters visible", () =>
   const text = diagnostics(
     { version: "1.2", platform: "linux", global_file: "", data_dir: "", first_start: false, can_pick_folder: false, can_reveal: false, notifies: false },
     {
-      id: "x", name: "docs", transport: "stdio", summary: "npx docs", file: "/h/mcp.json", machine: "This computer", ticked: true, consent: "given", available: true, reasons: [], notes: [],
+      id: "x", name: "docs", transport: "stdio", summary: "npx docs", file: "/h/mcp.json", machine: "This computer", ticked: true, consent: "given", available: true, reasons: [], notes: [], disabled_tools: [], always_ask: [],
       status: { kind: "failed", stage: "handshake", message: "It ended.", exit_code: 1, stderr: [], stdout_noise: 0, stdout_sample: [] },
     },
     [{ stage: "config", ms: 2, ok: true }, { stage: "start", ms: 1500, ok: false, message: "no\u{1b}[0m" }],

@@ -1,10 +1,11 @@
 // What a person can do, each as one function: asks the engine, and shows what went wrong. Events bring the effect.
 
 import { tick as drawn } from "svelte";
-import type { ConversationSummary, Level, Proposal, Section, ServerRow, Settings } from "../host/api";
+import type { ConversationSummary, Level, PlanReply, Section, ServerRow, Settings } from "../host/api";
 import { failure, type Method, type Params, type Reply } from "../host/host";
 import { words } from "../words";
 import type { App } from "./app.svelte";
+import { EntryDraft } from "./draft.svelte";
 import type { View, Wish } from "./view.svelte";
 
 export class Actions {
@@ -139,21 +140,52 @@ export class Actions {
       this.view.toast("plain", words.servers.removed(row.name));
   }
 
-  async addServer(section: Section, proposal: Proposal, name: string, use: boolean): Promise<boolean> {
+  async addServer(section: Section, name: string, entry: string, use: boolean): Promise<boolean> {
     const conversation = this.app.open?.id;
     if (!conversation) return false;
-    const made = await this.ask("server.add", {
-      conversation,
-      level: section.level,
-      name,
-      entry: proposal.entry,
-      ...(section.file_hash === undefined ? {} : { file_hash: section.file_hash }),
-      replace: proposal.exists,
-    });
+    const hash = section.file_hash === undefined ? {} : { file_hash: section.file_hash };
+    const made = await this.ask("server.add", { conversation, level: section.level, name, entry, ...hash, replace: false });
     if (!made) return false;
     this.view.toast("plain", words.add.added(name));
     if (use) await this.tick(made.id, true);
     return true;
+  }
+
+  /** Puts another text in the place of an entry. */
+  async replaceServer(section: Section, server: string, name: string, entry: string, plan: PlanReply): Promise<boolean> {
+    if (section.file_hash === undefined) return false;
+    const digest = plan.review ? { digest: plan.review.digest } : {};
+    const done = await this.ask("server.edit", { server, name, entry, file_hash: section.file_hash, keep_ticks: false, ...digest });
+    if (done) this.view.toast("plain", words.edit.saved(name));
+    return done !== undefined;
+  }
+
+  /** Opens the editor of a server's entry, or goes back to it. */
+  edit(server: string): void {
+    const conversation = this.app.open?.id;
+    if (!conversation || this.view.drafts.has(server)) return;
+    const draft = new EntryDraft(this.app, server, conversation);
+    this.view.draft(server, draft);
+    void draft.load();
+  }
+
+  /** Switches go one after the other, each from the file that the one before left behind. */
+  #switches: Promise<unknown> = Promise.resolve();
+  #left: { file: string; from: string | undefined; hash: string } | null = null;
+
+  /** Lists a tool in its server's entry, or takes it off. */
+  setTool(row: ServerRow, level: string, tool: string, wished: { disabled?: boolean; always_asks?: boolean }): Promise<boolean> {
+    const done = this.#switches.then(async () => {
+      const shown = this.app.open?.servers.sections.find((s) => s.level === level)?.file_hash;
+      const left = this.#left;
+      const hash = left && left.file === row.file && left.from === shown ? left.hash : shown;
+      if (hash === undefined) return false;
+      const reply = await this.ask("server.set_tool", { server: row.id, tool, ...wished, file_hash: hash });
+      this.#left = reply ? { file: row.file, from: shown, hash: reply.file_hash } : null;
+      return reply !== undefined;
+    });
+    this.#switches = done;
+    return done;
   }
 
   async addSample(): Promise<boolean> {

@@ -1,6 +1,7 @@
 // What the person looks at: which page, what is open on it, what was said. Nothing here is known to the engine.
 
 import type { ConsentView } from "../host/api";
+import type { EntryDraft } from "./draft.svelte";
 import { Edits } from "./edits.svelte";
 
 export type Page = "conversation" | "settings" | "app";
@@ -52,6 +53,8 @@ export class View {
   /** The server whose details are open on the MCP page. */
   detail = $state<string | null>(null);
   reviews = $state.raw<ReadonlyMap<string, Review>>(new Map());
+  /** Entries that are being edited, by server; they outlive their rows. */
+  drafts = $state.raw<ReadonlyMap<string, EntryDraft>>(new Map());
   toasts = $state.raw<Toast[]>([]);
   /** Said to screen readers. */
   said = $state("");
@@ -111,6 +114,13 @@ export class View {
     if (review) next.set(server, review);
     else next.delete(server);
     this.reviews = next;
+  }
+
+  draft(server: string, draft: EntryDraft | null): void {
+    const next = new Map(this.drafts);
+    if (draft) next.set(server, draft);
+    else next.delete(server);
+    this.drafts = next;
   }
 
   /** Puts away what belongs to the conversation that was open. */

@@ -1,0 +1,112 @@
+// Editing servers in a real browser: what a person types is what stands in the file, byte for byte, and the servers beside it
+// go on running.
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { launch, makeHome, open, real, serve } from "./app.js";
+import { button, declareAndTick, entry, openEditor } from "./states.js";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser?.close());
+
+async function page(declared, look) {
+  const home = makeHome(declared);
+  const app = await serve(home);
+  const { tab, problems, context } = await open(browser, app.url);
+  try {
+    await look(tab, home, problems);
+  } finally {
+    await context.close();
+    await app.stop();
+    home.remove();
+  }
+}
+
+/** Processes of this test's app that run this program. */
+function processes(home, program) {
+  const told = (pid, file) => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "utf8");
+    } catch {
+      return "";
+    }
+  };
+  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && told(pid, "cmdline").includes(program) && told(pid, "environ").includes(home.path));
+}
+
+const flip = (tab, name) => tab.getByRole("switch", { name, exact: true });
+
+test("B17, complaint 25: one server is edited and restarts, the other keeps its process; a conflict keeps the text", async () => {
+  await page(real, async (tab, home, problems) => {
+    await declareAndTick(tab, ["everything", "time"]);
+    await tab.keyboard.press("Control+,");
+    const other = processes(home, "mcp-server-everything");
+    assert.notEqual(other.length, 0);
+    await openEditor(tab, "time: 2 tools");
+    const before = readFileSync(home.file, "utf8");
+    const text = await entry(tab).inputValue();
+    assert.ok(text.startsWith('{\n  "command"'), text);
+    await entry(tab).fill(text.replace("Europe/Berlin", "Asia/Tokyo"));
+    await tab.getByText(/^Restarts it at once in/).waitFor();
+    assert.equal(readFileSync(home.file, "utf8"), before, "nothing is written yet");
+    await entry(tab).press("Control+s");
+    await button(tab, "Confirm and save").click({ delay: 400 });
+    await tab.getByText("time was saved.").waitFor();
+    assert.equal(readFileSync(home.file, "utf8"), before.replace("Europe/Berlin", "Asia/Tokyo"));
+    await button(tab, "time: 2 tools. Details").waitFor();
+    assert.deepEqual(processes(home, "mcp-server-everything"), other, "the other one was left alone");
+
+    await button(tab, "Edit").click();
+    await entry(tab).fill('{ "command": "mine" }');
+    home.declare({ ...real, time: { command: "theirs" } });
+    await tab.getByText("The file changed since you opened this.").waitFor();
+    assert.equal(await entry(tab).inputValue(), '{ "command": "mine" }');
+    await tab.getByRole("region", { name: "The file changed since you opened this." }).getByText("theirs").waitFor();
+    // Gone altogether, the text is still there.
+    home.declare({ everything: real.everything });
+    await tab.getByText("Its entry is not in the file any more.").waitFor();
+    assert.equal(await entry(tab).inputValue(), '{ "command": "mine" }');
+    assert.deepEqual(problems, []);
+  });
+});
+
+test("a tool is left out and made to ask with the keyboard; the file has two names more, and the server goes on", async () => {
+  await page({ time: real.time }, async (tab, home, problems) => {
+    const before = JSON.stringify({ mcpServers: { time: real.time } }, null, 2) + "\n";
+    writeFileSync(home.file, before);
+    await declareAndTick(tab, ["time"]);
+    await tab.keyboard.press("Control+,");
+    await button(tab, "time: 2 tools. Details").click();
+    const running = processes(home, "mcp-server-time");
+    await flip(tab, "Leave convert_time out").focus();
+    await tab.keyboard.press("Space");
+    await button(tab, "time: 1 tool. Details").waitFor();
+    await flip(tab, "Always ask before get_current_time").press("Enter");
+    await tab.waitForFunction(() => document.querySelector('[aria-label="Always ask before get_current_time"]')?.ariaChecked === "true");
+    const lists = ',\n      "disabledTools": ["convert_time"],\n      "disabledAutoApproveTools": ["get_current_time"]';
+    await written(home, before.replace(/\]\n {4}\}/, `]${lists}\n    }`));
+    assert.deepEqual(processes(home, "mcp-server-time"), running);
+    // In the composer's list it says so at once.
+    await button(tab, "Back to the conversation").click();
+    await tab.getByRole("button", { name: /^Choose a tool to call/ }).last().click();
+    await tab.getByRole("option", { name: /^get_current_time.*Always asks/ }).waitFor();
+    await tab.keyboard.press("Escape");
+    await tab.keyboard.press("Control+,");
+    await flip(tab, "Leave convert_time out").click();
+    await button(tab, "time: 2 tools. Details").waitFor();
+    await flip(tab, "Always ask before get_current_time").click();
+    await written(home, before);
+    assert.deepEqual(problems, []);
+  });
+});
+
+/** Waits for the file to be these bytes. */
+async function written(home, bytes) {
+  const until = Date.now() + 20_000;
+  while (readFileSync(home.file, "utf8") !== bytes) {
+    if (Date.now() > until) assert.equal(readFileSync(home.file, "utf8"), bytes);
+    await new Promise((next) => setTimeout(next, 20));
+  }
+}

@@ -1,0 +1,159 @@
+// @vitest-environment happy-dom
+// Editing a server's entry, and its tools' switches, in the whole window on a played engine.
+import { beforeEach, expect, test } from "vitest";
+import { all, asked, button, find, fresh, host, key, nameOf, open, pass } from "../dev/window";
+import { sampleTools, type FakeOptions } from "./host/fake";
+
+beforeEach(fresh);
+
+const connected = { kind: "connected" as const, tools: 6, asking: 1, definition_bytes: 900, heaviest: [], set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 };
+const one = (more: object = {}): FakeOptions => ({
+  conversations: [{ id: "c1", title: "First" }],
+  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: connected, entry: '{\n  "command": "npx"\n}', ...more }],
+  ticked: ["sample"],
+});
+async function details(options: FakeOptions) {
+  await open(options);
+  key(",", { ctrlKey: true });
+  await pass(50);
+  all("button.badge")[0]!.click();
+  await pass(300);
+  // Of a changed entry the badge shows the change first.
+  if (options.servers?.[0]?.consent === "changed") all("button.badge")[0]!.click();
+  await pass(300);
+}
+async function editor(options: FakeOptions = one()) {
+  await details(options);
+  button("Edit").click();
+  await pass(400);
+}
+const text = () => find("textarea", "Entry as JSON") as HTMLTextAreaElement;
+const name = () => find("section.edit .name input", /.*/) as HTMLInputElement;
+async function type(field: HTMLInputElement | HTMLTextAreaElement, value: string) {
+  field.value = value;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(400);
+}
+const plan = () => nameOf(find("section.edit .says .plan", /.*/));
+
+test("the entry is edited in place, and what saving does stands below it", async () => {
+  await editor();
+  expect(text().value).toBe('{\n  "command": "npx"\n}');
+  expect(plan()).toBe("Nothing is changed.");
+  expect(button("Save").getAttribute("aria-disabled")).toBe("true");
+  await type(text(), '{\n  "command": "uvx"\n}');
+  expect(plan()).toBe("Restarts it at once in First.");
+  // What runs is stopped: one question, in place.
+  button("Save").click();
+  await pass(50);
+  expect(asked("server.edit")).toEqual([]);
+  const confirm = button("Confirm and save");
+  confirm.click();
+  await pass(50);
+  expect(asked("server.edit"), "the second click of a double click is not an answer").toEqual([]);
+  await pass(300);
+  confirm.click();
+  await pass(100);
+  expect(asked("server.edit")).toEqual([{ server: "sample", name: "sample", entry: '{\n  "command": "uvx"\n}', file_hash: "hash-0", keep_ticks: false }]);
+  expect(all("section.edit")).toEqual([]);
+});
+
+test("B13: a new name says whose ticks it leaves dangling, unless they follow", async () => {
+  await editor();
+  await type(name(), "renamed");
+  expect(plan()).toContain("Renames it: to conversations, renamed is another server.");
+  expect(plan()).toContain("Leaves it Dangling in First.");
+  find("section.edit footer label", /Tick it there/).querySelector("input")!.click();
+  await pass(400);
+  expect(plan()).toContain("Ticked under its new name in First.");
+  expect(plan()).not.toContain("Dangling");
+  await type(name(), "not a name");
+  expect(plan()).toContain("The name may hold only letters");
+  expect(button("Save").getAttribute("aria-disabled")).toBe("true");
+});
+
+test("a text that is no JSON is marked, and what cannot start says every reason", async () => {
+  await editor();
+  await type(text(), '{\n  "command": \n}');
+  expect(all("section.edit .gutter .mark").map(nameOf)).toEqual(["3"]);
+  expect(plan()).toContain("not valid JSON");
+  await type(text(), '{ "command": "npx", "cwd": "nowhere" }');
+  expect(plan()).toContain("It will be Unavailable:");
+  expect(all("section.edit .says li").map(nameOf)).toContain("`cwd` is not an existing folder.");
+});
+
+test("B17: a change on disk keeps the text and shows both", async () => {
+  await editor();
+  await type(text(), '{ "command": "mine" }');
+  void host.request("server.edit", { server: "sample", name: "sample", entry: '{ "command": "theirs" }', file_hash: "hash-0", keep_ticks: false });
+  await pass(500);
+  expect(text().value).toBe('{ "command": "mine" }');
+  expect(nameOf(find("section.edit .conflict", /.*/))).toContain("theirs");
+  expect(button("Save").getAttribute("aria-disabled")).toBe("true");
+  button("Keep this text").click();
+  await pass(400);
+  expect(all("section.edit .conflict")).toEqual([]);
+  button("Save").click();
+  await pass(400);
+  button("Confirm and save").click();
+  await pass(100);
+  expect(asked("server.edit").at(-1)).toMatchObject({ entry: '{ "command": "mine" }', file_hash: "hash-1" });
+});
+
+test("B17: an edit elsewhere in the file is no conflict", async () => {
+  await editor();
+  await type(text(), '{ "command": "mine" }');
+  void host.request("server.set_tool", { server: "sample", tool: "echo", disabled: true, file_hash: "hash-0" });
+  await pass(800);
+  expect(all("section.edit .conflict")).toEqual([]);
+  expect(text().value).toBe('{ "command": "mine" }');
+  expect(plan()).toBe("Restarts it at once in First.");
+});
+
+test("leaving with changes asks once; without, it closes", async () => {
+  await editor();
+  key("Escape", {}, text());
+  await pass(50);
+  expect(all("section.edit")).toEqual([]);
+  button("Edit").click();
+  await pass(400);
+  await type(text(), "{}");
+  key("Escape", {}, text());
+  await pass(300);
+  expect(nameOf(button("Discard the changes?"))).toBeTruthy();
+  key("Escape", {}, text());
+  await pass(50);
+  expect(all("section.edit")).toEqual([]);
+  expect(asked("server.edit")).toEqual([]);
+});
+
+test("row 1: saving sends along what of another hand's change was shown", async () => {
+  await editor(one({ consent: "changed" }));
+  await type(text(), '{ "command": "mine" }');
+  expect(plan()).toContain("Saving agrees to all of this.");
+  button("Save").click();
+  await pass(400);
+  button("Confirm and save").click();
+  await pass(100);
+  expect(asked("server.edit")).toMatchObject([{ digest: "digest-sample" }]);
+});
+
+test("a tool is left out and made to ask with one switch each", async () => {
+  await details(one({ disabled_tools: ["vanished"] }));
+  const flip = (label: string) => find('button[role="switch"]', label);
+  expect(flip("Leave echo out").getAttribute("aria-checked")).toBe("false");
+  flip("Leave echo out").click();
+  flip("Always ask before echo").click();
+  await pass(300);
+  expect(asked("server.set_tool")).toEqual([
+    { server: "sample", tool: "echo", disabled: true, file_hash: "hash-0" },
+    { server: "sample", tool: "echo", always_asks: true, file_hash: "hash-1" },
+  ]);
+  expect(flip("Leave echo out").getAttribute("aria-checked")).toBe("true");
+  expect(flip("Always ask before echo").getAttribute("aria-checked")).toBe("true");
+  // What the server itself says cannot be taken back here; a name without a tool can.
+  flip("Always ask before careful").click();
+  flip("Leave vanished out").click();
+  await pass(200);
+  expect(asked("server.set_tool").slice(2)).toEqual([{ server: "sample", tool: "vanished", disabled: false, file_hash: "hash-2" }]);
+});

@@ -1,0 +1,31 @@
+// A question asked in place, once: the first press asks it, a second one within a few seconds answers.
+
+const patience = 6000;
+/** The second click of a double click is not an answer. */
+const atOnce = 250;
+
+export class Confirming<What extends string> {
+  /** What is being asked. */
+  what = $state.raw<What | null>(null);
+  #at = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** True when this was asked before, and is confirmed by this press. */
+  press(what: What): boolean {
+    if (this.what === what && Date.now() - this.#at > atOnce) {
+      this.forget();
+      return true;
+    }
+    if (this.what !== what) {
+      this.forget();
+      this.what = what;
+      this.#at = Date.now();
+      this.#timer = setTimeout(() => this.forget(), patience);
+    }
+    return false;
+  }
+  forget(): void {
+    clearTimeout(this.#timer);
+    this.what = null;
+  }
+}
