@@ -64,6 +64,7 @@ export const entry = (tab) => tab.getByRole("textbox", { name: "Entry as JSON" }
 export async function openEditor(tab, badge) {
   await button(tab, `${badge}. Details`).click();
   await button(tab, "Edit").click();
+  await button(tab, "JSON").click();
   await entry(tab).waitFor();
 }
 
@@ -252,6 +253,17 @@ export const states = {
       await entry(tab).fill('{\n  "command": "true",\n  "cwd": "nowhere",\n  "disabledTools": ["convert_time"]\n}');
       await tab.getByText("It will be Unavailable:").waitFor();
       await tab.getByText("Stops it in").waitFor();
+    },
+  },
+
+  fields: {
+    declared: { ...real, keyed: { command: "/bin/cat", args: ["--root", "/srv"], env: { API_KEY: "s3cret", MODE: "${MODE:-fast}" }, autoApprove: ["*"], description: "Needs a key" } },
+    go: async (tab) => {
+      await tab.keyboard.press("Control+,");
+      await button(tab, "keyed: Not tested. Details").click();
+      await button(tab, "Edit").click();
+      await tab.getByRole("group", { name: "Entry as a form" }).or(tab.getByLabel("Entry as a form")).first().waitFor();
+      await tab.getByText("Nothing is changed.").waitFor();
     },
   },
 

@@ -26,6 +26,8 @@ async function editor(options: FakeOptions = one()) {
   await details(options);
   button("Edit").click();
   await pass(400);
+  button("JSON").click();
+  await pass(50);
 }
 const text = () => find("textarea", "Entry as JSON") as HTMLTextAreaElement;
 const name = () => find("section.edit .name input", /.*/) as HTMLInputElement;
@@ -156,4 +158,20 @@ test("a tool is left out and made to ask with one switch each", async () => {
   flip("Leave vanished out").click();
   await pass(200);
   expect(asked("server.set_tool").slice(2)).toEqual([{ server: "sample", tool: "vanished", disabled: false, file_hash: "hash-2" }]);
+});
+
+test("a field changes its member alone, and values of env are covered until they are asked for", async () => {
+  await details(one({ entry: '{ "command":"npx",\n   "mine": 1e2,  "env": {"TOKEN":"s3cret"} }' }));
+  button("Edit").click();
+  await pass(400);
+  const field = (key: string) => document.getElementById((find("section.edit label", key) as HTMLLabelElement).htmlFor) as HTMLTextAreaElement;
+  await type(field("command"), "uvx");
+  expect(plan()).toBe("Restarts it at once in First.");
+  expect(field("TOKEN").classList.contains("covered")).toBe(true);
+  button("Show the value of TOKEN").click();
+  await pass(50);
+  expect(field("TOKEN").classList.contains("covered")).toBe(false);
+  button("JSON").click();
+  await pass(50);
+  expect(text().value).toBe('{ "command":"uvx",\n   "mine": 1e2,  "env": {"TOKEN":"s3cret"} }');
 });

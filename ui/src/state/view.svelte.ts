@@ -53,6 +53,8 @@ export class View {
   /** The server whose details are open on the MCP page. */
   detail = $state<string | null>(null);
   reviews = $state.raw<ReadonlyMap<string, Review>>(new Map());
+  /** An entry is edited in fields, or as JSON. */
+  entryForm = $state(true);
   /** Entries that are being edited, by server; they outlive their rows. */
   drafts = $state.raw<ReadonlyMap<string, EntryDraft>>(new Map());
   toasts = $state.raw<Toast[]>([]);
