@@ -1,5 +1,7 @@
 //! Entries edited through the wire: what the dry run says beforehand, and that saving does exactly that.
 
+#![cfg(target_os = "linux")]
+
 use std::path::{Path, PathBuf};
 
 use mework_engine::error::ErrorCode;
