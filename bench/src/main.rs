@@ -1,6 +1,7 @@
 //! `make bench`: how long the product takes and how much memory it needs, beside the least that a client could do for the
 //! same. Ours and the floor take turns in one run, so that a busy machine disturbs both; a figure is the median of its rounds.
 //!
+//! - [`run`]: what may be asked for
 //! - [`report`]: the rows, their goals, the table and the JSON
 //! - [`measure`]: rounds that take turns, medians, what the system says of processes
 //! - [`floor`]: the least a client could do
@@ -8,59 +9,33 @@
 //! - [`servers`]: the MCP servers that are started here
 //! - [`rows`]: what is measured
 //!
-//! It measures and tests nothing: a goal that was missed is printed as missed, and only a run that broke off fails.
+//! It measures and tests nothing: a goal that was missed is printed as missed, and only a run that broke off fails. It runs on Linux
+//! alone, where `/proc` tells of processes.
 
+#[cfg(target_os = "linux")]
 mod floor;
+#[cfg(target_os = "linux")]
 mod measure;
+#[cfg(target_os = "linux")]
 mod product;
+#[cfg(target_os = "linux")]
 mod report;
+#[cfg(target_os = "linux")]
 mod rows;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
 mod servers;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use report::Report;
-
-const USAGE: &str = "mework-bench [--smallest] [--json FILE] [ROW...]";
-
+#[cfg(target_os = "linux")]
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    match arguments.peek().map(String::as_str) {
-        Some(servers::STDIO) => return servers::stdio(arguments.nth(1)),
-        Some(servers::HTTP) => return servers::http(),
-        _ => {}
-    }
-    let (mut rounds, mut file, mut only) = (measure::Rounds::Full, None, Vec::new());
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--smallest" => rounds = measure::Rounds::Smallest,
-            "--json" => file = arguments.next().map(PathBuf::from),
-            row if report::LINES.iter().any(|line| line.id == row) => only.push(argument),
-            other => {
-                let rows: Vec<&str> = report::LINES.iter().map(|line| line.id).collect();
-                eprintln!("{other:?} is neither an option nor a row.\n{USAGE}\nRows: {}", rows.join(", "));
-                return ExitCode::from(2);
-            }
-        }
-    }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(problem) => {
-            eprintln!("The bench could not start: {problem}.");
-            return ExitCode::FAILURE;
-        }
-    };
-    let mut report = Report::begin();
-    runtime.block_on(rows::run(rounds, &only, &mut report));
-    runtime.shutdown_background();
-    report.end();
-    print!("{}", report.table());
-    if let Some(file) = file
-        && let Err(problem) = std::fs::write(&file, report.json())
-    {
-        eprintln!("{} could not be written: {problem}.", file.display());
-        return ExitCode::FAILURE;
-    }
-    if report.is_whole(&only) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    run::run()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    eprintln!("The bench reads what /proc says of processes, so it runs on Linux alone.");
+    ExitCode::FAILURE
 }
