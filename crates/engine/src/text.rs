@@ -81,8 +81,10 @@ const HIDDEN: &str = "•••";
 /// logged or shown outside its own field passes through [`Scrubber::scrub`]. Cheap to clone; all clones share one list.
 #[derive(Clone)]
 pub struct Scrubber {
-    values: Arc<RwLock<BTreeMap<Secret, Kept>>>,
+    values: Arc<RwLock<Known>>,
 }
+
+type Known = BTreeMap<Secret, Kept>;
 
 /// For how long a value is hidden.
 #[derive(Default)]
@@ -99,7 +101,7 @@ pub struct Held {
 }
 
 /// Every list of this process: whoever writes of a panic knows none of the app's parts.
-static LISTS: Mutex<Vec<Weak<RwLock<BTreeMap<Secret, Kept>>>>> = Mutex::new(Vec::new());
+static LISTS: Mutex<Vec<Weak<RwLock<Known>>>> = Mutex::new(Vec::new());
 
 impl Default for Scrubber {
     fn default() -> Self {
@@ -122,7 +124,7 @@ pub fn scrub_for_panic(text: &str) -> Option<String> {
     Some(text)
 }
 
-fn hidden(text: &str, known: &BTreeMap<Secret, Kept>) -> String {
+fn hidden(text: &str, known: &Known) -> String {
     let mut out = std::borrow::Cow::Borrowed(text);
     for Secret(_, value) in known.keys() {
         if out.contains(value.as_str()) {
