@@ -17,19 +17,25 @@ pub fn law(data: &[u8]) {
     match parsed {
         Ok(result) => {
             assert!(result.bytes <= RESULT_BYTES);
-            assert_eq!((result.for_model.to_string().len(), &result.for_model), (result.bytes, &for_model(&value)));
+            assert_eq!(result.for_model, for_model(&value));
+            measured(result.bytes, &result.for_model);
             assert_eq!(result.content.len(), value["content"].as_array().map_or(0, Vec::len));
             assert_eq!(result.structured.as_ref(), member(&value, "structuredContent"));
             result.content.iter().for_each(shown);
         }
         Err(ResultError::TooLarge { bytes }) => {
             assert!(bytes > RESULT_BYTES);
-            assert_eq!(bytes, for_model(&value).to_string().len());
+            measured(bytes, &for_model(&value));
         }
         Err(ResultError::InputRequired) => assert_eq!(value["resultType"], "input_required"),
         Err(ResultError::UnknownType(_)) => assert!(member(&value, "resultType").is_some_and(|kind| kind != "complete")),
         Err(ResultError::Malformed(_)) => {}
     }
+}
+
+/// Members that are written twice count twice, and a model receives the last one: nothing is more than what was measured.
+fn measured(bytes: usize, for_model: &Value) {
+    assert!(for_model.to_string().len() <= bytes);
 }
 
 /// What is null might as well not be there.

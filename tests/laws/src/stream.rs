@@ -1,9 +1,9 @@
 //! Streams made of a few bytes: long ones, in pieces of changing size.
 
-/// Followed by a byte, says that the byte before comes so often: that many squared, 128 times.
+/// Followed by a byte, says that the byte before comes so often: that many, squared; or, for the greatest, more often than
+/// any limit for one message allows. Only that one costs time.
 const REPEAT: u8 = 0xFE;
-/// A stream is no longer than this: longer than any limit for one message.
-const STREAM_BYTES: usize = 10 << 20;
+const STREAM_BYTES: usize = 9 << 20;
 
 /// A stream, and how it arrives.
 pub struct Stream {
@@ -21,7 +21,7 @@ impl Stream {
             if byte != REPEAT {
                 bytes.push(byte);
             } else if let (Some(&last), Some(&times)) = (bytes.last(), data.next()) {
-                let times = usize::from(times).pow(2) * 128;
+                let times = if times == u8::MAX { STREAM_BYTES } else { usize::from(times).pow(2) };
                 bytes.resize((bytes.len() + times).min(STREAM_BYTES), last);
             }
         }

@@ -39,6 +39,11 @@ fn secret(text: &str, at: usize, limit: usize, secret: &str) {
     let whole: String = before.iter().copied().chain(secret.chars()).chain(after.iter().copied()).collect();
     let scrubber = Scrubber::default();
     scrubber.add([secret]);
+    // It may hold the secret in another form by itself: what is looked for can be learned.
+    let around: String = around.iter().collect();
+    if scrubber.scrub(&around) != around {
+        return;
+    }
     let scrubbed = scrubber.scrub(&whole);
     let expected: String = before.iter().chain(&['•', '•', '•']).chain(after).collect();
     assert_eq!(scrubbed, expected);
