@@ -117,6 +117,7 @@ pub fn is_quick(raw: &str) -> bool {
     }
     // What is not written like this, a member that stands there twice included, takes the other road.
     raw.len() <= QUICK_BYTES
+        && raw.trim_start().starts_with('{')
         && serde_json::from_str::<Kinds<'_>>(raw).is_ok_and(|written| written.content.iter().all(|block| block.kind != "image"))
 }
 
