@@ -191,7 +191,7 @@ impl Engine {
                 dangles: ahead.renamed() && ticks_old && !follows,
                 follows,
                 held_by,
-                title: row.title,
+                title: conversation::name(&row),
                 temporary: row.temporary,
                 id: row.id,
             });
