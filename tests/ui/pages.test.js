@@ -1,11 +1,12 @@
-// Every main state in a real browser: it can be reached, nothing is asked of the network, nothing is complained of, and
-// axe finds nothing wrong, light and dark.
+// Every main state in a real browser: it can be reached, nothing is asked of the network, nothing is complained of, axe
+// finds nothing wrong, light and dark, and nothing is cut off or covered at any size.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { launch, makeHome, open, serve } from "./app.js";
+import { misfits } from "./fits.js";
 import { states, withState } from "./states.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -24,19 +25,53 @@ async function faults(tab) {
   return result.value.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`));
 }
 
+/** The default window, a small one, a narrow one, and what is left of 1180 by 800 and of 800 by 1400 at a zoom of 200 %. */
+const sizes = [[1180, 800], [800, 600], [480, 800], [590, 400], [400, 700]];
+
+/** What does not fit at some size. */
+async function misfitsAtAllSizes(tab) {
+  const all = {};
+  for (const [width, height] of sizes) {
+    await tab.setViewportSize({ width, height });
+    await tab.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
+    const found = await tab.evaluate(misfits);
+    if (found.length > 0) all[`${width} by ${height}`] = found;
+  }
+  return all;
+}
+
 for (const name of Object.keys(states)) {
-  test(`${name}: reachable, quiet, and without a fault, light and dark`, async () => {
+  test(`${name}: reachable, quiet, and without a fault, light and dark, at every size`, async () => {
     await withState(name, async (app, go) => {
       const { tab, problems, context } = await open(browser, app.url, { colorScheme: "light" });
       await go(tab);
       assert.deepEqual(await faults(tab), [], "light");
       await tab.emulateMedia({ colorScheme: "dark" });
       assert.deepEqual(await faults(tab), [], "dark");
+      assert.deepEqual(await misfitsAtAllSizes(tab), {});
       assert.deepEqual(problems, []);
       await context.close();
     });
   });
 }
+
+test("what does not fit is seen: a button that is too wide, a covered one, words that are cut off", async () => {
+  await withState("found", async (app, go) => {
+    const { tab, context } = await open(browser, app.url);
+    await go(tab);
+    assert.deepEqual(await tab.evaluate(misfits), []);
+    const spoil = (label, property, value) => tab.getByRole("button", { name: label, exact: true }).first().evaluate((e, [p, v]) => e.style.setProperty(p, v), [property, value]);
+    await spoil("New conversation", "min-width", "400px");
+    assert.match((await tab.evaluate(misfits)).join("\n"), /sticks out .*: button.button.new "New conversation"/);
+    await spoil("New conversation", "min-width", "0");
+    await spoil("Choose among 3 servers", "translate", "150px");
+    assert.match((await tab.evaluate(misfits)).join("\n"), /covered: button.button "Try the sample server" by button.button.primary "Choose among 3 servers"/);
+    await spoil("Choose among 3 servers", "translate", "none");
+    await tab.locator("h2").first().evaluate((e) => Object.assign(e.style, { overflow: "hidden", width: "40px", whiteSpace: "nowrap" }));
+    assert.match((await tab.evaluate(misfits)).join("\n"), /hides \d+ px: h2 "/);
+    await context.close();
+  });
+});
 
 test("the address works once, and a stranger's browser gets nothing", async () => {
   const home = makeHome();

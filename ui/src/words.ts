@@ -153,6 +153,7 @@ export const words = {
     label: "Timeline",
     calls: (n: number) => `${count(n, "call")} in time`,
     table: "As a table",
+    legend: "What the signs mean",
     columns: ["Begun", "Call", "State", "Connecting", "Waiting for you", "Running"],
     phase: { connecting: "Connecting", waiting: "Waiting for a person", running: "Running" },
     end: { done: "Done", failed: "Failed", denied: "Denied or not run", stopped: "Stopped" },
@@ -414,6 +415,7 @@ export const words = {
   },
   servers: {
     global: "Global",
+    noName: "(no name)",
     search: "Search servers",
     clearSearch: "Clear the search",
     selected: (n: number, m: number) => `${n} / ${m} selected`,
@@ -468,8 +470,8 @@ export const words = {
     edit: "Edit",
   },
   tools: {
-    title: (n: number) => `Tools (${n})`,
-    none: "They are listed once it runs. Names its entry leaves out or makes ask stand here already.",
+    title: (n: number) => (n === 0 ? "Tools" : `Tools (${n})`),
+    none: "They are listed once it has started. Test the connection to see them.",
     search: "Search its tools",
     off: "Off",
     offOf: (tool: string) => `Leave ${tool} out`,
@@ -606,7 +608,7 @@ export const words = {
     globalFile: "Global servers",
     data: "Data folder",
     copyPath: (what: string) => `Copy the path: ${what}`,
-    about: "An MCP client for this computer.",
+    about: (platform: string) => `An MCP client for this computer. ${{ linux: "Linux", macos: "macOS", windows: "Windows" }[platform] ?? platform}`,
   },
 
   palette: {
