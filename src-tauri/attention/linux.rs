@@ -50,8 +50,9 @@ pub struct Desktop {
 struct Session {
     connection: Connection,
     service: NotificationsProxy<'static>,
-    clicks: ActionInvokedStream,
-    closings: NotificationClosedStream,
+    /// In one stream, in the order they were sent: most services close a notification with the click, and what is told of
+    /// the two must not come in the other order.
+    signals: zbus::proxy::SignalStream<'static>,
     /// The notification that stands.
     id: Option<u32>,
 }
@@ -102,22 +103,19 @@ impl Desktop {
     /// The next thing a person does with the notification that stands.
     pub async fn response(&mut self) -> Response {
         let Some(session) = &mut self.session else { return std::future::pending().await };
-        loop {
-            tokio::select! {
-                Some(click) = session.clicks.next() => {
-                    if click.args().is_ok_and(|click| Some(click.id) == session.id) {
-                        return Response::Clicked;
-                    }
+        while let Some(signal) = session.signals.next().await {
+            if let Some(click) = ActionInvoked::from_message(signal.clone()) {
+                if click.args().is_ok_and(|click| Some(click.id) == session.id) {
+                    return Response::Clicked;
                 }
-                Some(closing) = session.closings.next() => {
-                    if closing.args().is_ok_and(|closing| Some(closing.id) == session.id) {
-                        session.id = None;
-                        return Response::Gone;
-                    }
-                }
-                else => std::future::pending().await,
+            } else if let Some(closing) = NotificationClosed::from_message(signal)
+                && closing.args().is_ok_and(|closing| Some(closing.id) == session.id)
+            {
+                session.id = None;
+                return Response::Gone;
             }
         }
+        std::future::pending().await
     }
 
     /// The signal that Ubuntu's dock, KDE's task bar, Plank and others draw a number from.
@@ -145,8 +143,7 @@ impl Session {
     async fn open() -> zbus::Result<Self> {
         let connection = Connection::session().await?;
         let service = NotificationsProxy::new(&connection).await?;
-        let clicks = service.receive_action_invoked().await?;
-        let closings = service.receive_notification_closed().await?;
-        Ok(Self { connection, service, clicks, closings, id: None })
+        let signals = service.inner().receive_all_signals().await?;
+        Ok(Self { connection, service, signals, id: None })
     }
 }

@@ -310,6 +310,22 @@ for (const e of root.querySelectorAll('*')) {
 return null;
 "#;
 
+/// Brings an element into view, and says what is wrong with clicking it now: it moves, or something lies over it.
+const STANDS_STILL: &str = r#"
+const [element, done] = arguments;
+element.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+const place = () => { const { x, y, width, height } = element.getBoundingClientRect(); return [x, y, width, height]; };
+const before = place();
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  const now = place();
+  if (before.some((value, n) => value !== now[n])) return done('it moves');
+  const [x, y, width, height] = now;
+  const at = document.elementFromPoint(x + width / 2, y + height / 2);
+  const hit = at && (element.contains(at) || at.contains(element) || [...(element.labels ?? [])].some((label) => label.contains(at)));
+  done(hit ? null : 'it lies under ' + (at?.outerHTML.slice(0, 120) ?? 'nothing'));
+}));
+"#;
+
 impl Window {
     /// Waits for a visible element with that role and name.
     pub async fn find(&self, role: &str, name: &str) -> Element {
@@ -343,18 +359,26 @@ impl Window {
         self.click("button", button).await;
     }
 
-    /// Clicks as soon as it may be: not while it is disabled or, like a new card's buttons, at rest.
+    /// Clicks as soon as it may be: not while it is disabled or, like a new card's buttons, at rest, nor while what is drawn
+    /// above it still moves it.
     pub async fn click(&self, role: &str, name: &str) {
         let until = Instant::now() + PATIENCE;
         loop {
-            // The page may draw itself anew between finding and clicking.
-            match self.look_for(None, role, name, true).await.click().await {
-                Ok(()) => return,
-                Err(problem) if Instant::now() > until => {
-                    self.give_up(&format!("{role} {name:?} could not be clicked: {problem}")).await
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(30)).await,
+            let element = self.look_for(None, role, name, true).await;
+            let reference = serde_json::to_value(&element).expect("an element");
+            let problem = match self.client.execute_async(STANDS_STILL, vec![reference]).await {
+                // The page may draw itself anew between finding and clicking.
+                Ok(Value::Null) => match element.click().await {
+                    Ok(()) => return,
+                    Err(problem) => problem.to_string(),
+                },
+                Ok(problem) => problem.to_string(),
+                Err(problem) => problem.to_string(),
+            };
+            if Instant::now() > until {
+                self.give_up(&format!("{role} {name:?} could not be clicked: {problem}")).await;
             }
+            tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }
 

@@ -4,6 +4,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
+use mework_engine::machine::process::Tally;
 use mework_engine::mcp::connection::{CallError, Connection, prepare};
 use mework_engine::mcp::result::{Block, CallResult, ResultError};
 use mework_engine::mcp::wire::Progress;
@@ -20,7 +21,7 @@ async fn open_as(bench: &Bench, entry: Value, era: Option<Era>, limit: Duration)
     let server = bench.server("fake", entry).await;
     let log = bench.logs.of(&server.id);
     let resolved = prepare(&server, bench.path(), &log).await?;
-    Connection::open(&server, resolved, era, &log, limit, &mut |_| {}).await
+    Connection::open(&server, resolved, era, &log, limit, &mut |_| {}, &Tally::default()).await
 }
 
 async fn open(bench: &Bench, flags: &[&str]) -> Connection {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mework_engine::machine::process::Tally;
 use mework_engine::mcp::connection::{CallError, Connection, prepare};
 use mework_engine::mcp::pool::{Bounds, Effort, Eras, Pool};
 use mework_engine::mcp::result::{Block, CallResult};
@@ -22,7 +23,7 @@ async fn open_as(bench: &Bench, entry: Value, era: Option<Era>) -> Result<Connec
     let server = bench.server("http", entry).await;
     let log = bench.logs.of(&server.id);
     let prepared = prepare(&server, bench.path(), &log).await?;
-    Connection::open(&server, prepared, era, &log, PATIENCE, &mut |_| {}).await
+    Connection::open(&server, prepared, era, &log, PATIENCE, &mut |_| {}, &Tally::default()).await
 }
 
 async fn open(bench: &Bench, server: &HttpServer) -> Connection {

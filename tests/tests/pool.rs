@@ -89,6 +89,18 @@ async fn b20_a_server_that_hangs_delays_no_other() {
     assert!(bench.tag.processes().is_empty());
 }
 
+/// What a start has begun is gone when closing it returns, even if it ends neither with its input nor when it is asked.
+#[tokio::test]
+async fn b25_nothing_is_left_of_a_start_that_is_closed_halfway() {
+    let bench = Bench::new();
+    let rig = rig(&bench, Bounds::default());
+    let deaf = bench.wanted("deaf", bench.fake(&["--hang=initialize", "--deaf"])).await;
+    rig.pool.ensure("c", vec![deaf.clone()], Effort::Turn);
+    eventually("it did not start", || bench.tag.processes().len() == 1).await;
+    rig.pool.close("c", &deaf.server.id).await;
+    assert_eq!(bench.tag.processes(), [0; 0]);
+}
+
 /// Row 39: a conversation's process is its own.
 #[tokio::test]
 async fn row_39_each_conversation_has_its_own_process() {

@@ -154,8 +154,16 @@ impl Machine {
     }
     /// The one door for starting a server's process.
     pub async fn spawn(&self, spec: process::Spec) -> Result<process::Process, process::SpawnError> {
+        self.spawn_counted(spec, &process::Tally::default()).await
+    }
+    /// The same, counted for as long as something of it is left, also when nobody waits for the start any more.
+    pub async fn spawn_counted(
+        &self,
+        spec: process::Spec,
+        tally: &process::Tally,
+    ) -> Result<process::Process, process::SpawnError> {
         match &*self.0 {
-            Kind::Local(m) => m.spawn(spec).await,
+            Kind::Local(m) => m.spawn(spec, tally).await,
         }
     }
     /// Waits until nothing is left of any server that was started here, those included whose start was given up halfway.

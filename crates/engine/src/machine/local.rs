@@ -5,27 +5,22 @@ use std::sync::{Arc, OnceLock};
 
 use super::environment::Environment;
 use super::http::{Client, ClientError, Roots, TlsSettings};
-use super::process::{Process, Program, ResolveError, SpawnError, Spec};
+use super::process::{Process, Program, ResolveError, SpawnError, Spec, Tally};
 use super::{FileRead, Surroundings, WriteError, files, process, resolve};
 
 #[derive(Debug)]
 pub struct Local {
     surroundings: Arc<Surroundings>,
     supervisors: Arc<process::Supervisors>,
-    /// Process trees that are being started or are not gone yet.
-    alive: tokio::sync::watch::Sender<usize>,
+    /// Everything that was started here.
+    alive: Tally,
     /// Read when the first address is connected.
     tls: Arc<OnceLock<TlsSettings>>,
 }
 
 impl Local {
     pub fn new(surroundings: Surroundings) -> Self {
-        Self {
-            surroundings: Arc::new(surroundings),
-            supervisors: Arc::default(),
-            alive: tokio::sync::watch::Sender::new(0),
-            tls: Arc::default(),
-        }
+        Self { surroundings: Arc::new(surroundings), supervisors: Arc::default(), alive: Tally::default(), tls: Arc::default() }
     }
     pub fn home(&self) -> &Path {
         &self.surroundings.home
@@ -85,40 +80,22 @@ impl Local {
         Client::new(url, self.environment(), tls)
     }
     /// A start whose caller went away is seen to its end all the same: nobody holds the server then, so it ends.
-    pub async fn spawn(&self, spec: Spec) -> Result<Process, SpawnError> {
-        let one = Alive::count(&self.alive);
+    pub async fn spawn(&self, spec: Spec, tally: &Tally) -> Result<Process, SpawnError> {
+        let counted = (self.alive.count(), tally.count());
         let (surroundings, supervisors) = (self.surroundings.clone(), self.supervisors.clone());
         let start = tokio::spawn(async move {
             let process = process::spawn(&surroundings, &supervisors, spec).await?;
             let exits = process.handle.exits();
             tokio::spawn(async move {
                 exits.gone().await;
-                drop(one);
+                drop(counted);
             });
             Ok(process)
         });
         start.await.unwrap_or_else(|e| Err(SpawnError::Supervisor(std::io::Error::other(e))))
     }
     pub async fn emptied(&self) {
-        // The sender is ours, so this only ever ends with none left.
-        let _ = self.alive.subscribe().wait_for(|alive| *alive == 0).await;
-    }
-}
-
-/// One process tree that is not gone yet.
-#[derive(Debug)]
-struct Alive(tokio::sync::watch::Sender<usize>);
-
-impl Alive {
-    fn count(alive: &tokio::sync::watch::Sender<usize>) -> Self {
-        alive.send_modify(|alive| *alive += 1);
-        Self(alive.clone())
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.send_modify(|alive| *alive -= 1);
+        self.alive.empty().await;
     }
 }
 

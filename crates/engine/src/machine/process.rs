@@ -87,6 +87,40 @@ pub struct Spec {
     pub env: Environment,
 }
 
+/// How many process trees are being started or are not gone yet: of a machine, or of one attempt to connect, which may be
+/// given up halfway. Clones count the same.
+#[derive(Debug, Clone)]
+pub struct Tally(watch::Sender<usize>);
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+impl Tally {
+    /// Waits until none is left; ends nothing itself.
+    pub async fn empty(&self) {
+        // The sender is ours, so this only ever ends with none left.
+        let _ = self.0.subscribe().wait_for(|alive| *alive == 0).await;
+    }
+    /// One more, until what is given back is dropped.
+    pub(crate) fn count(&self) -> Alive {
+        self.0.send_modify(|alive| *alive += 1);
+        Alive(self.0.clone())
+    }
+}
+
+/// One process tree that is not gone yet.
+#[derive(Debug)]
+pub(crate) struct Alive(watch::Sender<usize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.send_modify(|alive| *alive -= 1);
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The system refused to run the program; `hint` says what is usually wrong (no `#!` line, interpreter missing …).

@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use super::failure::{Started, asked};
 use super::far::Far;
 use super::framer::Ended;
-use super::handshake::{Client, Greeted, LAST_WORDS, greet, start};
+use super::handshake::{Client, Greeted, LAST_WORDS, Start, greet};
 use super::http::headers::{Mirror, mirrored, mirrors};
 use super::link::Link;
 use super::log::{ServerLog, Source};
@@ -30,7 +30,7 @@ use super::wire::{ExactArguments, Mirrored, Progress, ProgressTo, Wire};
 use super::{Era, Failure, Peer, Stage, StageReport, http, subscription};
 use crate::config::resolve::{ResolvedHttp, check_folder, expanded, resolve_http};
 use crate::config::{Launch, Resolved, Server};
-use crate::machine::process::{Exit, Found, Handle, Spec};
+use crate::machine::process::{Exit, Found, Handle, Spec, Tally};
 use crate::text::Scrubber;
 use crate::tools::arguments::Arguments;
 use crate::tools::listing::{ListError, Listing};
@@ -192,7 +192,7 @@ pub fn expand(server: &Server, cwd: &Path, log: &ServerLog) -> Result<Prepared, 
 impl Connection {
     /// Starts the server and greets it. `era`: what it answered to last time, which is tried first; the one it
     /// answers to is in [`Connection::peer`]. `limit` is for the handshake, a second start included. Stages are reported
-    /// as they end, the failing one too.
+    /// as they end, the failing one too. `tally` counts the processes, and goes on when this is given up halfway.
     pub async fn open(
         server: &Server,
         prepared: Prepared,
@@ -200,9 +200,10 @@ impl Connection {
         log: &ServerLog,
         limit: Duration,
         report: &mut (dyn FnMut(StageReport) + Send),
+        tally: &Tally,
     ) -> Result<Self, Failure> {
         match prepared {
-            Prepared::Process(resolved) => Self::start(server, resolved, era, log, limit, report).await,
+            Prepared::Process(resolved) => Self::start(server, resolved, era, log, limit, report, tally).await,
             Prepared::Address(resolved) => Self::reach(server, resolved, era, log, limit, report).await,
         }
     }
@@ -246,6 +247,7 @@ impl Connection {
         log: &ServerLog,
         limit: Duration,
         report: &mut (dyn FnMut(StageReport) + Send),
+        tally: &Tally,
     ) -> Result<Self, Failure> {
         let scrubber = log.scrubber();
         let begun = Instant::now();
@@ -274,13 +276,14 @@ impl Connection {
         };
 
         let begun = Instant::now();
-        let newborn = start(server, &spec, log).await;
+        let start = Start { server, spec, log, tally };
+        let newborn = start.newborn().await;
         let newborn = staged(Stage::Start, begun, newborn, report, |newborn| {
-            Some(format!("process {} in {}", newborn.process.handle.pid(), spec.cwd.display()))
+            Some(format!("process {} in {}", newborn.process.handle.pid(), start.spec.cwd.display()))
         })?;
 
         let begun = Instant::now();
-        let greeted = greet(server, newborn, &spec, era, &started, log, limit).await;
+        let greeted = greet(&start, newborn, era, &started, limit).await;
         let greeted = staged(Stage::Handshake, begun, greeted, report, |greeted| Some(introduction(&greeted.peer, scrubber)))?;
         let Greeted { service, handle, stderr, wire, peer } = greeted;
         let far = Far::Process { exits: handle.exits(), stderr, started };

@@ -23,7 +23,7 @@ use super::wire::{StdioTransport, WORD_BYTES, Wire};
 use super::{Era, Failure, Peer};
 use crate::config::Server;
 use crate::limits;
-use crate::machine::process::{Exit, Exits, Handle, Process, Spec, Stderr};
+use crate::machine::process::{Exit, Exits, Handle, Process, Spec, Stderr, Tally};
 use crate::text::Scrubber;
 
 /// After a process ended, how long what it wrote before may still be on its way.
@@ -68,39 +68,49 @@ pub(super) struct Greeted {
     pub peer: Peer,
 }
 
-pub(super) async fn start(server: &Server, spec: &Spec, log: &ServerLog) -> Result<Newborn, Failure> {
-    let process = server.machine.spawn(spec.clone()).await.map_err(|error| {
-        let failure = Failure::of_spawn(&error, log.scrubber());
-        log.write(Source::Mework, &failure.message);
-        failure
-    })?;
-    let mut lines = process.stderr.subscribe();
-    log.write(Source::Mework, &format!("Started {} as process {}", spec.program.display(), process.handle.pid()));
-    let stderr_log = log.clone();
-    tokio::spawn(async move {
-        loop {
-            match lines.recv().await {
-                Ok(line) => stderr_log.write(Source::Stderr, &line),
-                Err(RecvError::Lagged(missed)) => {
-                    stderr_log.write(Source::Mework, &format!("{missed} lines of stderr came too fast to be kept"));
+/// What is started, once for each greeting that is tried.
+pub(super) struct Start<'a> {
+    pub server: &'a Server,
+    pub spec: Spec,
+    pub log: &'a ServerLog,
+    pub tally: &'a Tally,
+}
+
+impl Start<'_> {
+    pub async fn newborn(&self) -> Result<Newborn, Failure> {
+        let Self { server, spec, log, tally } = self;
+        let process = server.machine.spawn_counted(spec.clone(), tally).await.map_err(|error| {
+            let failure = Failure::of_spawn(&error, log.scrubber());
+            log.write(Source::Mework, &failure.message);
+            failure
+        })?;
+        let mut lines = process.stderr.subscribe();
+        log.write(Source::Mework, &format!("Started {} as process {}", spec.program.display(), process.handle.pid()));
+        let stderr_log = (*log).clone();
+        tokio::spawn(async move {
+            loop {
+                match lines.recv().await {
+                    Ok(line) => stderr_log.write(Source::Stderr, &line),
+                    Err(RecvError::Lagged(missed)) => {
+                        stderr_log.write(Source::Mework, &format!("{missed} lines of stderr came too fast to be kept"));
+                    }
+                    Err(RecvError::Closed) => break,
                 }
-                Err(RecvError::Closed) => break,
             }
-        }
-    });
-    Ok(Newborn { process, wire: Wire::new(log.clone()) })
+        });
+        Ok(Newborn { process, wire: Wire::new((*log).clone()) })
+    }
 }
 
 /// Both eras: the remembered one or `initialize` first, then, if that was refused, a fresh process and the other one.
 pub(super) async fn greet(
-    server: &Server,
+    start: &Start<'_>,
     newborn: Newborn,
-    spec: &Spec,
     remembered: Option<Era>,
     started: &Arc<Started>,
-    log: &ServerLog,
     limit: Duration,
 ) -> Result<Greeted, Failure> {
+    let log = start.log;
     let begun = Instant::now();
     let first = remembered.unwrap_or(Era::Initialize);
     let patience = match first {
@@ -121,7 +131,7 @@ pub(super) async fn greet(
         return Err(refused.failure);
     }
     log.write(Source::Mework, "It did not take the first greeting; starting it again with the other one");
-    let Ok(newborn) = start(server, spec, log).await else { return Err(refused.failure) };
+    let Ok(newborn) = start.newborn().await else { return Err(refused.failure) };
     match handshake(newborn, second, started, log, left).await {
         Ok(greeted) => Ok(greeted),
         // What it said to the first greeting is what a person can act on, unless the second was understood.

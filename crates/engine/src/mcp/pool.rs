@@ -21,6 +21,7 @@ use super::wire::Progress;
 use super::{Era, Failure, Health, Stage};
 use crate::config::{Server, ServerId};
 use crate::limits;
+use crate::machine::process::Tally;
 use crate::tools::ServerTools;
 use crate::tools::arguments::Arguments;
 
@@ -28,6 +29,8 @@ use crate::tools::arguments::Arguments;
 const QUIET_RETRY: Duration = Duration::from_secs(30);
 /// How long closing everything may take when the app ends; what is left then ends with the app.
 const SHUTDOWN: Duration = Duration::from_secs(8);
+/// A process that nobody holds is asked, terminated and killed within this time; one that is left then hangs in the kernel.
+const ENDING: Duration = limits::STDIN_CLOSE_GRACE.saturating_add(limits::TERMINATE_GRACE).saturating_add(Duration::from_secs(5));
 
 /// Which greeting a server answered to last time, kept from run to run.
 pub trait Eras: Send + Sync {
@@ -113,6 +116,8 @@ struct Slot {
     /// The lists of tools that its own list goes by, or that of the start or listing that is running.
     lists: ToolLists,
     work: Option<AbortHandle>,
+    /// The processes of the newest start, and what it waits for: they may outlive the work and the connection.
+    tally: Tally,
     state: watch::Sender<State>,
     used: Instant,
     failed: Option<Instant>,
@@ -121,6 +126,23 @@ struct Slot {
     /// It was listed again of its own accord since it was last asked for: once is enough, however often it says that its
     /// tools changed (row 24).
     relisted: bool,
+}
+
+/// What a slot held before something newer took its place; what it was doing has been aborted.
+struct Old {
+    connection: Option<Arc<Connection>>,
+    tally: Tally,
+}
+
+impl Old {
+    /// Returns when nothing is left of it.
+    async fn close(self) {
+        if let Some(connection) = self.connection {
+            connection.close().await;
+        }
+        // A start that was given up, and what had been closed before, end by themselves.
+        let _ = timeout(ENDING, self.tally.empty()).await;
+    }
 }
 
 #[derive(Clone)]
@@ -138,12 +160,20 @@ impl Slot {
             fingerprint: None,
             lists: ToolLists::default(),
             work: None,
+            tally: Tally::default(),
             state: watch::channel(State { health: Health::Idle, pending: 0 }).0,
             used: Instant::now(),
             failed: None,
             need_person: HashSet::new(),
             relisted: false,
         }
+    }
+    /// Ends what it is doing; what it held is for the caller to close.
+    fn take(&mut self) -> Old {
+        if let Some(work) = self.work.take() {
+            work.abort();
+        }
+        Old { connection: self.connection.take(), tally: self.tally.clone() }
     }
     /// The connection, if it takes calls.
     fn open(&self) -> Option<&Arc<Connection>> {
@@ -314,13 +344,8 @@ impl Pool {
             let keys: Vec<Key> = slots.by_key.keys().filter(|key| which(key)).cloned().collect();
             keys.into_iter().filter_map(|key| slots.by_key.remove_entry(&key)).collect()
         };
-        let closing = removed.into_iter().map(|(key, slot)| async move {
-            if let Some(work) = &slot.work {
-                work.abort();
-            }
-            if let Some(connection) = &slot.connection {
-                connection.close().await;
-            }
+        let closing = removed.into_iter().map(|(key, mut slot)| async move {
+            slot.take().close().await;
             self.0.tell(&key, &slot, Health::Idle);
         });
         join_all(closing).await;
@@ -427,7 +452,7 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
             slot.failed = Some(Instant::now());
             log.write(Source::Mework, &failure.message);
             shared.tell(&key, slot, Health::Failed { failure });
-            tokio::spawn(async move { close(old).await });
+            tokio::spawn(old.close());
             return;
         }
     };
@@ -457,7 +482,9 @@ async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, effort: Effort
             let old = replace(slot, generation, Some(prepared.fingerprint().to_string()));
             slot.lists = lists;
             shared.tell(&key, slot, Health::Connecting { since: Clock::now() });
-            let work = tokio::spawn(connect(shared.clone(), key, wanted.server, prepared, old, generation, pending));
+            slot.tally = Tally::default();
+            let start = Start { server: wanted.server, prepared, old, tally: slot.tally.clone() };
+            let work = tokio::spawn(connect(shared.clone(), key, start, generation, pending));
             slot.work = Some(work.abort_handle());
         }
     }
@@ -484,38 +511,36 @@ fn list_again(
     slot.work = Some(work.abort_handle());
 }
 
-/// Ends what a slot was doing; the connection it had is for the caller to close.
-fn replace(slot: &mut Slot, generation: u64, fingerprint: Option<String>) -> Option<Arc<Connection>> {
+/// Ends what a slot was doing; what it held is for the caller to close.
+fn replace(slot: &mut Slot, generation: u64, fingerprint: Option<String>) -> Old {
     slot.generation = generation;
     slot.fingerprint = fingerprint;
     slot.failed = None;
-    if let Some(work) = slot.work.take() {
-        work.abort();
-    }
-    slot.connection.take()
+    slot.take()
 }
 
-async fn close(connection: Option<Arc<Connection>>) {
-    if let Some(connection) = connection {
-        connection.close().await;
-    }
-}
-
-async fn connect(
-    shared: Arc<Shared>,
-    key: Key,
+/// What a connection is started from, and after what.
+struct Start {
     server: Server,
     prepared: Prepared,
-    old: Option<Arc<Connection>>,
-    generation: u64,
-    pending: Pending,
-) {
-    // The old one may hold what the new one needs: a port, a lock.
-    close(old).await;
+    old: Old,
+    tally: Tally,
+}
+
+async fn connect(shared: Arc<Shared>, key: Key, start: Start, generation: u64, pending: Pending) {
+    let Start { server, prepared, old, tally } = start;
+    // The old one may hold what the new one needs: a port, a lock. It counts as this start's, so that whoever gives this
+    // start up waits for it too.
+    let counted = tally.count();
+    let closing = tokio::spawn(async move {
+        old.close().await;
+        drop(counted);
+    });
+    let _ = closing.await;
     shared.make_room();
     let log = shared.logs.of(&key.server);
     let remembered = shared.eras.remembered(&key.server);
-    let opened = Connection::open(&server, prepared, remembered, &log, shared.bounds.start, &mut |_| {}).await;
+    let opened = Connection::open(&server, prepared, remembered, &log, shared.bounds.start, &mut |_| {}, &tally).await;
     let listed = match opened {
         Ok(connection) => {
             let era = connection.peer().era;

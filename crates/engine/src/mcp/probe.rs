@@ -10,6 +10,7 @@ use super::pool::Eras;
 use super::{Failure, Peer, Stage, StageReport};
 use crate::config::Server;
 use crate::limits;
+use crate::machine::process::Tally;
 use crate::tools::{ServerTools, schema};
 
 /// What a test found.
@@ -93,7 +94,7 @@ async fn run(
     let resolved = prepared?;
     let begun = Instant::now();
     let remembered = eras.remembered(&server.id);
-    let connection = Connection::open(server, resolved, remembered, &log, limit, report).await?;
+    let connection = Connection::open(server, resolved, remembered, &log, limit, report, &Tally::default()).await?;
     if remembered != Some(connection.peer().era) {
         eras.remember(&server.id, connection.peer().era);
     }
