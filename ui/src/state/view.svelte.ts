@@ -3,6 +3,8 @@
 import type { ConsentView } from "../host/api";
 import type { EntryDraft } from "./draft.svelte";
 import { Edits } from "./edits.svelte";
+import { visibleLine } from "../lib/text/visible";
+import { words } from "../words";
 
 export type Page = "conversation" | "settings" | "app";
 export type SettingsTab = "mcp" | "workspaces";
@@ -66,8 +68,8 @@ export class View {
   readonly edits = new Edits();
   /** An entry of the open conversation that the transcript is to bring into sight. */
   wanted = $state<string | null>(null);
-  /** Counts up when the composer's picker is asked for from elsewhere. */
-  pickerAsked = $state(0);
+  /** The composer's picker is asked for from elsewhere, perhaps from a page that has no composer. */
+  pickerAsked = $state(false);
 
   #toastId = 0;
   #before: HTMLElement | null = null;
@@ -116,6 +118,12 @@ export class View {
     if (review) next.set(server, review);
     else next.delete(server);
     this.reviews = next;
+    // It takes no focus, so it is said.
+    if (review && review.wish.kind !== "look") {
+      const { name, old } = review.view;
+      const w = words.consent;
+      this.say(old === undefined ? `${w.title(visibleLine(name))} ${w.text}` : `${w.changedTitle(visibleLine(name))}. ${w.changedText}`);
+    }
   }
 
   draft(server: string, draft: EntryDraft | null): void {

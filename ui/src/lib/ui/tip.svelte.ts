@@ -57,9 +57,8 @@ export function tip(content: () => TipContent, options: Options = {}): Attachmen
     const focus = () => {
       if (element.matches(":focus-visible")) tipState.open(element, content, options, true);
     };
-    const blur = () => {
-      if (tipState.anchor === element) tipState.close();
-    };
+    // Not at once: the browser tells of it while Svelte is taking the element away, when no state may change.
+    const blur = () => queueMicrotask(() => tipState.anchor === element && tipState.close());
     const press = () => tipState.close();
     element.addEventListener("pointerenter", enter);
     element.addEventListener("pointerleave", leave);
@@ -72,7 +71,7 @@ export function tip(content: () => TipContent, options: Options = {}): Attachmen
       element.removeEventListener("pointerdown", press);
       element.removeEventListener("focusin", focus);
       element.removeEventListener("focusout", blur);
-      if (tipState.anchor === element) tipState.close();
+      blur();
     };
   };
 }

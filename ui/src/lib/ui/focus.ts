@@ -1,0 +1,61 @@
+// The keyboard is never lost. When what has it goes away or can be used no more, and nobody who did that gave the keyboard a
+// better place, the nearest control takes over: the next one, else the one before, in the smallest part of the page that has
+// one.
+
+const controls = 'button, a[href], input, select, textarea, summary, [tabindex="0"]';
+const takes = (e: Element): e is HTMLElement => e instanceof HTMLElement && !e.matches(":disabled, [tabindex='-1'], [inert] *") && e.checkVisibility({ visibilityProperty: true });
+
+/** Nothing in particular has the keyboard. */
+export const idle = (): boolean => document.activeElement === document.body || document.activeElement === document.getElementById("page");
+
+/** Remembers what has the keyboard; the answer gives it back, if it is there still and nothing else took it. */
+export function returning(element: () => HTMLElement | undefined): () => void {
+  const before = document.activeElement;
+  return () => {
+    const now = document.activeElement;
+    if (before instanceof HTMLElement && before.isConnected && (idle() || (now !== null && element()?.contains(now)))) before.focus();
+  };
+}
+
+/** The control next to where something was: `parent` lost it just before `next`. */
+export function neighbour(parent: Node, next: Node | null): HTMLElement | null {
+  for (let scope: Element | null = parent instanceof Element ? parent : parent.parentElement; scope; scope = scope.parentElement) {
+    const all = [...scope.querySelectorAll(controls)].filter(takes);
+    const isAfter = (e: Element) => {
+      // Where the part that lost it is not the scope itself, what follows that part follows what was lost.
+      const mark = next?.isConnected ? next : null;
+      if (mark) return e === mark || mark.contains(e) || (mark.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+      return scope !== parent && !parent.contains(e) && (parent.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+    };
+    const found = all.find(isAfter) ?? all.at(-1);
+    if (found) return found;
+    if (scope.matches("main, nav, dialog")) return scope.querySelector<HTMLElement>("[tabindex]") ?? (scope instanceof HTMLElement ? scope : null);
+  }
+  return null;
+}
+
+/** Watches a page; the answer ends it. */
+export function keepKeyboard(root: HTMLElement): () => void {
+  let last: Element | null = null;
+  const came = (event: FocusEvent) => (last = event.target instanceof Element ? event.target : null);
+  const watch = new MutationObserver((records) => {
+    const gone = last;
+    if (!gone || document.activeElement !== document.body) return;
+    const record = records.find((r) => (r.type === "attributes" ? r.target === gone && gone.matches(":disabled") : !gone.isConnected && [...r.removedNodes].some((node) => node.contains(gone))));
+    if (!record) return;
+    last = null;
+    const target = record.type === "attributes" ? gone.parentNode! : record.target;
+    const { nextSibling } = record.type === "attributes" ? gone : record;
+    setTimeout(() => {
+      if (document.activeElement !== document.body) return;
+      const place = target.isConnected ? neighbour(target, nextSibling) : document.getElementById("page");
+      place?.focus({ preventScroll: place.id === "page" });
+    }, 0);
+  });
+  root.addEventListener("focusin", came);
+  watch.observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] });
+  return () => {
+    root.removeEventListener("focusin", came);
+    watch.disconnect();
+  };
+}
