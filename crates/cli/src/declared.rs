@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mework_engine::config::{FileState, Level, Listing, Scope, ServerEntry, Transport};
-use mework_engine::engine::Engine;
+use mework_engine::engine::{Engine, Look};
 use mework_engine::text::display_line;
 
 use crate::args::{self, Workspaces};
-use crate::output::Stop;
+use crate::output::{Stop, note};
 use crate::{surroundings, terminal};
 
-/// The engine, and the levels as they were read once at the start of the command.
+/// The levels as they were read once at the start of the command.
 pub struct Declared {
-    pub engine: Arc<Engine>,
     pub levels: Vec<(Level, Listing)>,
     home: PathBuf,
 }
@@ -27,14 +26,26 @@ pub struct Choice<'d> {
 }
 
 impl Declared {
-    pub async fn read(workspaces: &Workspaces) -> Result<Self, Stop> {
+    /// For a command that only shows.
+    pub async fn look(workspaces: &Workspaces) -> Result<(Look, Self), Stop> {
+        let surroundings = surroundings::surroundings()?;
+        let home = surroundings.home.clone();
+        let folders = folders(workspaces, &home)?;
+        let look = Look::at(surroundings, folders).await?;
+        look.notices().iter().for_each(|notice| note(notice));
+        let levels = look.listings().await;
+        Ok((look, Self { levels, home }))
+    }
+
+    /// For a command that changes, starts or calls something; the engine is to be shut down afterwards.
+    pub async fn open(workspaces: &Workspaces) -> Result<(Arc<Engine>, Self), Stop> {
         let surroundings = surroundings::surroundings()?;
         let home = surroundings.home.clone();
         let folders = folders(workspaces, &home)?;
         let engine = surroundings::engine(surroundings, "the command line").await?;
         engine.bring_workspaces(folders);
         let levels = engine.listings().await;
-        Ok(Self { engine, levels, home })
+        Ok((engine, Self { levels, home }))
     }
 
     /// Every server of every file, in the order of levels and files.

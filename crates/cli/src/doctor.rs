@@ -77,10 +77,10 @@ async fn examine(args: &args::Doctor) -> Result<Vec<Line>, Stop> {
         }
     }
     line(Finding::Fine, "data folder", tilde(&surroundings.data, &home));
-    match Declared::read(&args.workspaces).await {
-        Ok(declared) => {
+    match Declared::open(&args.workspaces).await {
+        Ok((engine, declared)) => {
             line(Finding::Fine, "database", "It can be read and written.".into());
-            for notice in declared.engine.snapshot(Empty {}).await?.notices {
+            for notice in engine.snapshot(Empty {}).await?.notices {
                 line(Finding::Missing, "start", notice);
             }
             for (_, listing) in &declared.levels {
@@ -101,7 +101,7 @@ async fn examine(args: &args::Doctor) -> Result<Vec<Line>, Stop> {
                     }
                 }
             }
-            declared.engine.shutdown().await;
+            engine.shutdown().await;
         }
         Err(Stop::Usage(message)) => return Err(Stop::Usage(message)),
         Err(Stop::Failed(error)) => line(Finding::Problem, "database", error.message),

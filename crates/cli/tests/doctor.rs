@@ -65,7 +65,7 @@ fn problems_are_named_and_decide_the_exit_code() {
 #[test]
 fn b46_a_database_of_a_newer_version_is_refused_in_words() {
     let home = Home::new();
-    assert_eq!(home.run(&["mcp", "list"]).code, 0);
+    assert_eq!(home.run(&["doctor"]).code, 0);
     // The format's number stands in the file's header, where SQLite keeps `user_version`.
     let path = home.path(".local/share/mework/mework.db");
     let mut bytes = std::fs::read(&path).unwrap();

@@ -165,6 +165,37 @@ fn row_2_listing_starts_and_reaches_nothing() {
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
+/// Showing takes no part in the data folder: where there is none, there is none afterwards; where there is one, no process
+/// comes into it.
+#[test]
+fn showing_leaves_the_data_folder_as_it_was() {
+    let home = Home::new();
+    home.global(json!({ "a": { "command": "x" } }));
+    for args in [["mcp", "list"].as_slice(), &["mcp", "get", "a"]] {
+        assert_eq!(home.run(args).code, 0);
+    }
+    assert!(!home.path(".local").exists());
+    assert_eq!(home.run(&["doctor"]).code, 0);
+    let processes = || home.path(".local/share/mework/run").read_dir().unwrap().count();
+    assert_eq!(processes(), 0);
+    for args in [["mcp", "list"].as_slice(), &["mcp", "get", "a"]] {
+        assert_eq!(home.run(args).code, 0);
+    }
+    assert_eq!(processes(), 0);
+}
+
+/// B46: it is said where the damage is, and the list is shown all the same.
+#[test]
+fn a_damaged_database_is_set_aside_and_said_so() {
+    let home = Home::new();
+    home.global(json!({ "a": { "command": "x" } }));
+    home.write(".local/share/mework/mework.db", &"no database ".repeat(1000));
+    let ran = home.run(&["mcp", "list"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Global  ~/.mework/mcp.json\n  a  stdio  asks first  x\n"));
+    assert!(ran.err.starts_with("The database was damaged and could not be read. It was set aside as ~/"), "{}", ran.err);
+    assert_eq!(home.run(&["mcp", "list"]).err, "");
+}
+
 /// A reader that goes away is no error worth a message.
 #[test]
 fn a_closed_pipe_ends_it_quietly() {

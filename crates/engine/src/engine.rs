@@ -9,6 +9,7 @@ mod files;
 mod follow;
 pub mod host;
 mod logs;
+mod look;
 mod once;
 mod others;
 mod plan;
@@ -23,17 +24,18 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::approval::queue::Queue;
-use crate::config::{self, Level, Listing, Scope};
+use crate::config::{self, Level, Listing};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, Surroundings};
 use crate::mcp::log::Logs;
 use crate::mcp::pool::{Bounds, Pool};
-use crate::store::{Store, StoreError};
+use crate::store::{Opened, Store, StoreError};
 use crate::text::Scrubber;
 use crate::wire::*;
 
 pub use events::Subscription;
 pub use host::{Capabilities, Headless, Host, Noteworthy};
+pub use look::Look;
 
 /// Who decides about one call when there is no window to show a card in: a terminal.
 pub trait Asker: Send + Sync {
@@ -111,22 +113,26 @@ impl From<StoreError> for Error {
     }
 }
 
+/// What opening the database found, in words.
+fn notices(opened: Opened) -> Vec<String> {
+    let Opened { set_aside, migrated } = opened;
+    let set_aside = set_aside.map(|aside| {
+        format!(
+            "The database was damaged and could not be read. It was set aside as {}, and a new one was begun.",
+            aside.display()
+        )
+    });
+    let migrated = migrated
+        .map(|copy| format!("The database was brought to this version's format. The old one is kept as {}.", copy.display()));
+    set_aside.into_iter().chain(migrated).collect()
+}
+
 impl Engine {
     /// Opens the data folder and everything in it. `client` says who this is where people read it ("the window",
     /// "mework serve"): another process that finds a conversation taken shows it (B41).
     pub async fn open(surroundings: Surroundings, host: Arc<dyn Host>, client: &str) -> Result<Arc<Self>> {
         let (store, opened) = Store::open(&surroundings.data, client).await?;
-        let mut notices = host.notices();
-        if let Some(aside) = opened.set_aside {
-            notices.push(format!(
-                "The database was damaged and could not be read. It was set aside as {}, and a new one was begun.",
-                aside.display()
-            ));
-        }
-        if let Some(copy) = opened.migrated {
-            notices
-                .push(format!("The database was brought to this version's format. The old one is kept as {}.", copy.display()));
-        }
+        let notices = host.notices().into_iter().chain(self::notices(opened)).collect();
         let first_start = !store.has_conversations().await?;
         let store = Arc::new(store);
         let eras = Arc::new(connections::RememberedEras::load(store.clone()).await?);
@@ -189,16 +195,7 @@ impl Engine {
 
     /// The global level and those of [`Engine::bring_workspaces`], read now.
     pub async fn listings(&self) -> Vec<(Level, Listing)> {
-        let mut levels = vec![self.global()];
-        for folder in self.brought() {
-            levels.push(Level { machine: self.machine.clone(), scope: Scope::Workspace(folder) });
-        }
-        let mut listings = Vec::new();
-        for level in levels {
-            let listing = config::list(&level).await;
-            listings.push((level, listing));
-        }
-        listings
+        look::listings(&self.machine, &self.brought()).await
     }
 
     fn brought(&self) -> Vec<PathBuf> {

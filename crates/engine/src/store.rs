@@ -6,9 +6,11 @@
 mod consents;
 mod conversations;
 mod leases;
+mod look;
 mod schema;
 mod transcript;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,12 @@ use rusqlite::{Connection, OpenFlags};
 pub use consents::{ChangedTool, ConsentRow, SeenTool};
 pub use conversations::{ConversationRow, Counts, WorkspaceRow};
 pub use leases::{Holder, Lease};
+pub use look::{Kept, look};
 pub use transcript::{EntryRow, Recent, SentArguments};
+
+const DATABASE: &str = "mework.db";
+/// Held by the process that opens, migrates or sets aside.
+const LOCK: &str = "mework.lock";
 
 /// Another process may hold the write lock this long before a write fails.
 const BUSY: Duration = Duration::from_secs(10);
@@ -93,8 +100,8 @@ impl Store {
         private_dir(data)?;
         let (mut connection, opened) = {
             // One process at a time looks, migrates or sets aside.
-            let _lock = locked(&data.join("mework.lock"), BUSY)?;
-            schema::open(&data.join("mework.db"), migrations)?
+            let _lock = locked(&data.join(LOCK), BUSY)?;
+            schema::open(&data.join(DATABASE), migrations)?
         };
         let process = leases::Process::register(&mut connection, data, client)?;
         let (jobs, queue) = mpsc::channel::<Job>();
@@ -175,6 +182,12 @@ pub fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
+fn settings(connection: &Connection) -> Result<BTreeMap<String, String>> {
+    let mut statement = connection.prepare("SELECT key, value FROM settings")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
 fn optional<T>(found: rusqlite::Result<T>) -> Result<Option<T>> {
     match found {
         Ok(value) => Ok(Some(value)),
@@ -238,13 +251,19 @@ fn private_file(path: &Path) -> Result<fs::File> {
 fn connect(path: &Path) -> Result<Connection> {
     private_file(path)?;
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(BUSY)?;
+    setup(&connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(connection)
+}
+
+/// What holds for readers and writers.
+fn setup(connection: &Connection) -> Result<()> {
+    connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     // The last one to close would write the journal back and wait for the disk, also at the end of a command that only
     // read. Nothing is lost: the journal is read by whoever opens next, and [`Store::leave`] writes it back.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    Ok(connection)
+    Ok(())
 }
 
 #[cfg(test)]

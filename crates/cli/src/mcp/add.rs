@@ -25,7 +25,7 @@ pub async fn run(mut args: args::Add) -> Ended {
     let name = args.name.clone().unwrap_or_default();
     check_name(&name).map_err(Stop::usage)?;
     let entry = entry(&args)?;
-    let declared = Declared::read(&args.workspaces).await?;
+    let (engine, declared) = Declared::open(&args.workspaces).await?;
     let (level, listing) = declared.level_of(scope(&args))?;
     let file = declared.tilde(&listing.file);
     let replaces = listing.servers.contains_key(&name);
@@ -50,11 +50,11 @@ pub async fn run(mut args: args::Add) -> Ended {
         file_hash,
         replace: args.force,
     };
-    let id = declared.engine.server_add(add).await?.id;
+    let id = engine.server_add(add).await?.id;
     // What became of it is the file's to say, not ours.
-    let levels = declared.engine.listings().await;
+    let levels = engine.listings().await;
     let written = levels.iter().find_map(|(level, listing)| find(level, listing, &id));
-    declared.engine.shutdown().await;
+    engine.shutdown().await;
     if is_json(args.output) {
         print_json(&json!({
             "id": id,

@@ -21,7 +21,7 @@ use crate::terminal;
 
 pub async fn run(args: args::Call) -> Ended {
     let arguments = arguments(&args)?;
-    let declared = Declared::read(&args.workspaces).await?;
+    let (engine, declared) = Declared::open(&args.workspaces).await?;
     let choice = declared.one(&args.name, args.scope).await?;
     let json = is_json(args.output);
     let server = match choice.entry {
@@ -31,18 +31,18 @@ pub async fn run(args: args::Call) -> Ended {
             return Ok(failed(json, &message, &[]));
         }
     };
-    let digest = match consent::ask(&declared, choice, server, args.yes).await? {
+    let digest = match consent::ask(&engine, &declared, choice, server, args.yes).await? {
         Agreed::Yes(digest) => digest,
         Agreed::No(message) => return Ok(failed(json, &message, &[])),
     };
     let asker = Terminal { yes: args.yes, shown: Mutex::default() };
     let call = CallOnce { server: choice.id(), tool: args.tool.clone(), arguments, digest };
     let entry = tokio::select! {
-        entry = declared.engine.call_once(call, &asker) => Some(entry),
+        entry = engine.call_once(call, &asker) => Some(entry),
         // Dropping the call cancels it at the server.
         () = crate::signals::asked_to_stop() => None,
     };
-    declared.engine.shutdown().await;
+    engine.shutdown().await;
     Ok(match entry {
         Some(Ok(entry)) => show(json, &entry),
         Some(Err(error)) => failed(json, &error.message, &[]),

@@ -2,6 +2,7 @@
 //! exactly this entry. `--yes` is that person's answer given beforehand.
 
 use mework_engine::config::Server;
+use mework_engine::engine::Engine;
 use mework_engine::text::{display, display_line};
 use mework_engine::wire::{Consent, ConsentView, EntryView, ServerReview, VariableUse};
 
@@ -17,13 +18,13 @@ pub enum Agreed {
 }
 
 /// Asks only if nobody has agreed to this entry as it stands.
-pub async fn ask(declared: &Declared, choice: Choice<'_>, server: &Server, yes: bool) -> Result<Agreed, Stop> {
-    match declared.engine.consent(server).await? {
+pub async fn ask(engine: &Engine, declared: &Declared, choice: Choice<'_>, server: &Server, yes: bool) -> Result<Agreed, Stop> {
+    match engine.consent(server).await? {
         Consent::Given => return Ok(Agreed::Yes(None)),
         Consent::Needed | Consent::Changed => {}
     }
     let review = ServerReview { conversation: None, server: choice.id() };
-    let view = declared.engine.server_review(review).await?;
+    let view = engine.server_review(review).await?;
     let name = display_line(&view.name);
     say(&shown(&view, declared, Style::stderr()));
     if yes {

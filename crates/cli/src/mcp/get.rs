@@ -6,7 +6,7 @@ use mework_engine::config::ServerEntry;
 use mework_engine::limits::CONFIG_FILE_BYTES;
 use mework_engine::machine::FileRead;
 use mework_engine::text::display_line;
-use mework_engine::wire::{Consent, ServerReview};
+use mework_engine::wire::Consent;
 use serde_json::{Value, json};
 
 use super::consent::{entry, field};
@@ -16,14 +16,11 @@ use crate::declared::{Choice, Declared};
 use crate::output::{Style, print, print_json};
 
 pub async fn run(args: args::Get) -> Ended {
-    let declared = Declared::read(&args.workspaces).await?;
+    let (look, declared) = Declared::look(&args.workspaces).await?;
     let choice = declared.one(&args.name, args.scope).await?;
     let written = written(choice).await;
     let (view, consent) = match choice.entry {
-        ServerEntry::Ready(server) => {
-            let review = ServerReview { conversation: None, server: choice.id() };
-            (Some(declared.engine.server_review(review).await?.new), declared.engine.consent(server).await?)
-        }
+        ServerEntry::Ready(server) => (Some(look.view(choice.level, server).new), look.consent(server)),
         ServerEntry::Unavailable(_) => (None, Consent::Needed),
     };
     if is_json(args.output) {

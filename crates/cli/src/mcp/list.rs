@@ -13,16 +13,11 @@ use crate::declared::{Choice, Declared, scope_name};
 use crate::output::{Colour, Style, Table, print, print_json};
 
 pub async fn run(args: args::List) -> Ended {
-    let declared = Declared::read(&args.workspaces).await?;
-    let ready = declared.all().filter_map(|choice| match choice.entry {
-        ServerEntry::Ready(server) => Some(server),
-        ServerEntry::Unavailable(_) => None,
-    });
-    let mut agreed = declared.engine.consents(ready).await?.into_iter();
+    let (look, declared) = Declared::look(&args.workspaces).await?;
     let consents: Vec<Consent> = declared
         .all()
         .map(|choice| match choice.entry {
-            ServerEntry::Ready(_) => agreed.next().unwrap_or(Consent::Needed),
+            ServerEntry::Ready(server) => look.consent(server),
             // Nobody can agree to what cannot be read.
             ServerEntry::Unavailable(_) => Consent::Needed,
         })

@@ -11,13 +11,13 @@ use crate::declared::Declared;
 use crate::output::{Stop, print, print_json};
 
 pub async fn run(args: args::Remove) -> Ended {
-    let declared = Declared::read(&args.workspaces).await?;
+    let (engine, declared) = Declared::open(&args.workspaces).await?;
     let choice = declared.one(&args.name, args.scope).await?;
     let FileState::Read { hash } = &choice.listing.state else {
         return Err(Stop::failed(format!("{} cannot be read, so nothing was removed.", declared.tilde(&choice.listing.file))));
     };
-    declared.engine.server_remove(ServerRemove { server: choice.id(), file_hash: hash.clone() }).await?;
-    declared.engine.shutdown().await;
+    engine.server_remove(ServerRemove { server: choice.id(), file_hash: hash.clone() }).await?;
+    engine.shutdown().await;
     if is_json(args.output) {
         print_json(
             &json!({ "removed": choice.id(), "name": choice.name(), "scope": choice.scope(), "file": choice.listing.file }),

@@ -4,6 +4,7 @@
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use mework_engine::config::ServerEntry;
+use mework_engine::engine::Engine;
 use mework_engine::mcp::Stage;
 use mework_engine::text::{display, display_line};
 use mework_engine::wire::{Consent, ServerTest, StageInfo, TestReport, ToolInfo};
@@ -16,15 +17,15 @@ use crate::declared::{Choice, Declared};
 use crate::output::{Colour, Stop, Style, Table, note, print, print_json};
 
 pub async fn run(args: args::Test) -> Ended {
-    let declared = &Declared::read(&args.workspaces).await?;
-    let tests = if args.names.is_empty() { agreed(declared).await? } else { named(declared, &args).await? };
+    let (engine, declared) = &Declared::open(&args.workspaces).await?;
+    let tests = if args.names.is_empty() { agreed(engine, declared).await? } else { named(engine, declared, &args).await? };
     if tests.is_empty() {
         note("There is no server to test. `mework mcp list` shows what is declared.");
     }
     let json = is_json(args.output);
     let style = Style::stdout();
     let mut running: FuturesUnordered<_> =
-        tests.into_iter().enumerate().map(|(place, test)| async move { (place, test.run(declared).await) }).collect();
+        tests.into_iter().enumerate().map(|(place, test)| async move { (place, test.run(engine).await) }).collect();
     let mut reports: Vec<(usize, TestReport)> = Vec::new();
     let mut stopped = false;
     loop {
@@ -47,7 +48,7 @@ pub async fn run(args: args::Test) -> Ended {
         }
     }
     drop(running);
-    declared.engine.shutdown().await;
+    engine.shutdown().await;
     let ok = !stopped && reports.iter().all(|(_, report)| report.ok);
     if json {
         reports.sort_by_key(|(place, _)| *place);
@@ -64,7 +65,7 @@ struct Test<'d> {
 }
 
 impl Test<'_> {
-    async fn run(self, declared: &Declared) -> TestReport {
+    async fn run(self, engine: &Engine) -> TestReport {
         let digest = match self.agreed {
             Agreed::Yes(digest) => digest,
             Agreed::No(message) => {
@@ -74,7 +75,7 @@ impl Test<'_> {
             }
         };
         let test = ServerTest { conversation: None, server: self.choice.id(), digest };
-        match declared.engine.test_once(test, &|_| {}).await {
+        match engine.test_once(test, &|_| {}).await {
             Ok(report) => report,
             Err(error) => not_started(self.choice, error.message, None),
         }
@@ -82,13 +83,18 @@ impl Test<'_> {
 }
 
 /// Every server that a person agreed to.
-async fn agreed(declared: &Declared) -> Result<Vec<Test<'_>>, Stop> {
+async fn agreed<'d>(engine: &Engine, declared: &'d Declared) -> Result<Vec<Test<'d>>, Stop> {
+    let ready = declared.all().filter_map(|choice| match choice.entry {
+        ServerEntry::Ready(server) => Some(server),
+        ServerEntry::Unavailable(_) => None,
+    });
+    let mut consents = engine.consents(ready).await?.into_iter();
     let (mut tests, mut left_out) = (Vec::new(), Vec::new());
     for choice in declared.all() {
         match choice.entry {
-            ServerEntry::Ready(server) => match declared.engine.consent(server).await? {
-                Consent::Given => tests.push(Test { choice, agreed: Agreed::Yes(None) }),
-                Consent::Needed | Consent::Changed => left_out.push(display_line(choice.name())),
+            ServerEntry::Ready(_) => match consents.next() {
+                Some(Consent::Given) => tests.push(Test { choice, agreed: Agreed::Yes(None) }),
+                Some(Consent::Needed | Consent::Changed) | None => left_out.push(display_line(choice.name())),
             },
             ServerEntry::Unavailable(_) => note(&format!(
                 "Left out, because its entry cannot be used: {}. {}",
@@ -102,7 +108,7 @@ async fn agreed(declared: &Declared) -> Result<Vec<Test<'_>>, Stop> {
 }
 
 /// The servers that were named, each in every file that declares it; asks about those nobody agreed to.
-async fn named<'d>(declared: &'d Declared, args: &args::Test) -> Result<Vec<Test<'d>>, Stop> {
+async fn named<'d>(engine: &Engine, declared: &'d Declared, args: &args::Test) -> Result<Vec<Test<'d>>, Stop> {
     let mut tests: Vec<Test<'d>> = Vec::new();
     for name in &args.names {
         for choice in declared.named(name)? {
@@ -110,7 +116,7 @@ async fn named<'d>(declared: &'d Declared, args: &args::Test) -> Result<Vec<Test
                 continue;
             }
             let agreed = match choice.entry {
-                ServerEntry::Ready(server) => consent::ask(declared, choice, server, args.yes).await?,
+                ServerEntry::Ready(server) => consent::ask(engine, declared, choice, server, args.yes).await?,
                 // Nothing can start; the test says why.
                 ServerEntry::Unavailable(_) => Agreed::No(choice.reasons().join(" ")),
             };

@@ -178,7 +178,12 @@ impl Engine {
     }
 }
 
-const REVIEW: &str = "review";
+pub(super) const REVIEW: &str = "review";
+
+/// Settings as they are kept; what cannot be read is at its default.
+pub(super) fn settings(review: Option<&str>) -> Settings {
+    Settings { review: review.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default() }
+}
 
 pub(super) fn no_conversation() -> Error {
     Error::not_found("This conversation does not exist any more.")
@@ -219,8 +224,7 @@ impl Engine {
     }
 
     pub(super) async fn settings(&self) -> Result<Settings> {
-        let review = self.store.setting(REVIEW).await?;
-        Ok(Settings { review: review.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default() })
+        Ok(settings(self.store.setting(REVIEW).await?.as_deref()))
     }
 
     pub(super) async fn workspaces_now(&self) -> Result<Vec<Workspace>> {

@@ -7,6 +7,7 @@ use crate::config::{self, FileState, Launch, Level, Listing, Scope, Server, Serv
 use crate::conversation;
 use crate::conversation::call::Cleared;
 use crate::error::{Error, ErrorCode, Result};
+use crate::machine::Machine;
 use crate::store::{ConsentRow, ConversationRow};
 use crate::wire::*;
 
@@ -98,6 +99,18 @@ impl Engine {
     }
 }
 
+/// The global level and those of these workspaces, in order.
+pub(super) fn levels(machine: &Machine, folders: &[PathBuf]) -> Vec<Level> {
+    let scopes = std::iter::once(Scope::Global).chain(folders.iter().cloned().map(Scope::Workspace));
+    scopes.map(|scope| Level { machine: machine.clone(), scope }).collect()
+}
+
+/// Which level an id's file belongs to, by its place alone.
+pub(super) fn scope_of(machine: &Machine, id: &ServerId) -> Scope {
+    let folder = id.file.parent().and_then(|mework| mework.parent()).unwrap_or(&id.file);
+    if folder == machine.home() { Scope::Global } else { Scope::Workspace(folder.to_owned()) }
+}
+
 pub(super) fn server_id(text: &str) -> Result<ServerId> {
     text.parse().map_err(|_| Error::new(ErrorCode::BadRequest, "This is not the id of a server."))
 }
@@ -145,10 +158,8 @@ impl Engine {
         }
     }
 
-    /// Which level an id's file belongs to, by its place alone.
     pub(super) fn scope_of(&self, id: &ServerId) -> Scope {
-        let folder = id.file.parent().and_then(|mework| mework.parent()).unwrap_or(&id.file);
-        if folder == self.machine.home() { Scope::Global } else { Scope::Workspace(folder.to_owned()) }
+        scope_of(&self.machine, id)
     }
 
     /// Finds a server among a conversation's levels, or without one among the global level and the command line's
@@ -167,11 +178,7 @@ impl Engine {
                 self.levels(row).await?.into_iter().map(|(_, level)| level).collect(),
                 row.temporary.then(|| self.scratch(&row.id)),
             ),
-            None => {
-                let brought = self.brought().into_iter().map(Scope::Workspace);
-                let scopes = std::iter::once(Scope::Global).chain(brought);
-                (scopes.map(|scope| Level { machine: self.machine.clone(), scope }).collect(), None)
-            }
+            None => (levels(&self.machine, &self.brought()), None),
         };
         let folders = levels.iter().filter_map(|level| match &level.scope {
             Scope::Global => None,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::Connection;
+
 use super::{Result, Store, now, optional};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,14 @@ pub struct ChangedTool {
     pub new: String,
 }
 
+pub(super) fn all(connection: &Connection) -> Result<BTreeMap<String, ConsentRow>> {
+    let mut statement = connection.prepare("SELECT server, digest, canonical FROM consents")?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, ConsentRow { digest: row.get(1)?, canonical: row.get(2)? })))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
+}
+
 impl Store {
     pub async fn consent(&self, server: &str) -> Result<Option<ConsentRow>> {
         let server = server.to_owned();
@@ -40,14 +50,7 @@ impl Store {
 
     /// All of them, by server id.
     pub async fn consents(&self) -> Result<BTreeMap<String, ConsentRow>> {
-        self.run(|c| {
-            let mut statement = c.prepare("SELECT server, digest, canonical FROM consents")?;
-            let rows = statement
-                .query_map([], |row| Ok((row.get(0)?, ConsentRow { digest: row.get(1)?, canonical: row.get(2)? })))?
-                .collect::<rusqlite::Result<_>>()?;
-            Ok(rows)
-        })
-        .await
+        self.run(|c| all(c)).await
     }
 
     pub async fn agree(&self, server: &str, row: ConsentRow) -> Result<()> {

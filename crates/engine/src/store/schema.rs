@@ -145,7 +145,7 @@ fn sound(path: &Path) -> Result<Connection> {
     }
 }
 
-fn damaged(error: &rusqlite::Error) -> bool {
+pub(super) fn damaged(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 

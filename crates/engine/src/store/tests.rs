@@ -338,3 +338,63 @@ async fn a_database_that_another_program_holds_is_an_error_in_words() {
     let error = store.set_setting("review", "x".into()).await.unwrap_err();
     assert!(error.to_string().starts_with("another program has held the database for 10 s. "), "{error}");
 }
+
+/// Everything in a folder, by name.
+fn files(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
+    let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap).filter(|file| file.file_type().unwrap().is_file());
+    files.map(|file| (file.file_name(), std::fs::read(file.path()).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_look_where_nothing_is_kept_makes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    assert_eq!(look(&data).await.unwrap(), Default::default());
+    assert!(!data.exists());
+}
+
+/// It sees what was written last, beside a process that is in the middle of a write, and changes nothing itself.
+#[tokio::test]
+async fn a_look_takes_no_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).await;
+    let row = ConsentRow { digest: "d".into(), canonical: "{}".into() };
+    store.agree("s", row.clone()).await.unwrap();
+    store.set_setting("review", "\"never\"".into()).await.unwrap();
+    let mut other = Connection::open(folder.path().join(DATABASE)).unwrap();
+    let half = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    half.execute("DELETE FROM consents", []).unwrap();
+    let before = files(folder.path());
+    let kept = Kept {
+        consents: BTreeMap::from([("s".to_owned(), row)]),
+        settings: BTreeMap::from([("review".to_owned(), "\"never\"".to_owned())]),
+    };
+    assert_eq!(look(folder.path()).await.unwrap(), (kept, Opened::default()));
+    let mut after = files(folder.path());
+    // Readers mark in the shared index how far they read.
+    let (index, _) = after.remove_entry(std::ffi::OsStr::new("mework.db-shm")).unwrap();
+    assert_eq!(after, before.into_iter().filter(|(name, _)| *name != index).collect());
+}
+
+/// What opening does to a database that is damaged, older or newer, a look has done too.
+#[tokio::test]
+async fn a_look_at_another_database_than_ours_is_an_opening() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open_blocking(folder.path(), "test", &schema::MIGRATIONS[..2]).unwrap());
+    let (kept, opened) = look(folder.path()).await.unwrap();
+    assert_eq!((kept, opened.set_aside), (Kept::default(), None));
+    assert!(opened.migrated.unwrap().exists());
+    assert_eq!(look(folder.path()).await.unwrap(), Default::default());
+
+    let file = folder.path().join(DATABASE);
+    rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = look(folder.path()).await.unwrap_err().to_string();
+    assert!(error.contains("newer version of Mework"), "{error}");
+
+    let noise = [0x5A; 8192];
+    std::fs::write(&file, noise).unwrap();
+    let (kept, opened) = look(folder.path()).await.unwrap();
+    assert_eq!(kept, Kept::default());
+    assert_eq!(std::fs::read(opened.set_aside.unwrap()).unwrap(), noise);
+    assert_eq!(open(folder.path()).await.consents().await.unwrap(), BTreeMap::new());
+}
