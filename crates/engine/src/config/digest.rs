@@ -1,7 +1,8 @@
 //! What agreeing to a server binds to (row 1): the entry in canonical form, and a digest over it and where it stands.
 //! The form does not depend on the order of keys nor on white space; the order of arguments counts.
 
-use serde_json::{Map, Value};
+use indexmap::IndexMap;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::entry::Meaning;
@@ -11,61 +12,78 @@ use crate::limits;
 /// The entry, unexpanded, as pretty JSON: every key that acts, in a fixed order, none at its default. It is an entry
 /// itself and means the same.
 pub fn canonical(meaning: &Meaning) -> String {
-    let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = meaning;
-    let mut out = Map::new();
-    match launch {
-        Launch::Stdio(StdioLaunch { command, args, env, env_passthrough, cwd, workspace, registry_url }) => {
-            out.insert("type".into(), "stdio".into());
-            if let Some(url) = registry_url {
-                out.insert("registryUrl".into(), url.as_str().into());
-            }
-            out.insert("command".into(), command.as_str().into());
-            list(&mut out, "args", args);
-            map(&mut out, "env", env);
-            list(&mut out, "envPassthrough", env_passthrough);
-            if let Some(cwd) = cwd {
-                out.insert("cwd".into(), cwd.to_string_lossy().into());
-            }
-            if *workspace {
-                out.insert("workspace".into(), true.into());
-            }
-        }
-        Launch::Http(HttpLaunch { url, headers }) => {
-            out.insert("type".into(), "http".into());
-            out.insert("url".into(), url.as_str().into());
-            map(&mut out, "headers", headers);
-        }
-    }
-    if *call_timeout != limits::CALL_TIMEOUT {
-        out.insert("timeoutSeconds".into(), call_timeout.as_secs().into());
-    }
-    if let Some(description) = description {
-        out.insert("description".into(), description.as_str().into());
-    }
-    list(&mut out, "disabledTools", hidden_tools);
-    list(&mut out, "disabledAutoApproveTools", always_ask);
-    format!("{:#}", Value::Object(out))
+    written(&Canonical { meaning, lists: true })
 }
 
 /// The entry without its lists of tools, in the same form.
 pub fn canonical_connection(meaning: &Meaning) -> String {
-    canonical(&Meaning { hidden_tools: vec![], always_ask: vec![], ..meaning.clone() })
+    written(&Canonical { meaning, lists: false })
 }
 
-fn list(out: &mut Map<String, Value>, key: &str, items: &[String]) {
-    if !items.is_empty() {
-        out.insert(key.into(), items.into());
+fn written(canonical: &Canonical<'_>) -> String {
+    // Text and numbers in maps under keys of text: nothing that JSON cannot say.
+    serde_json::to_string_pretty(canonical).unwrap_or_default()
+}
+
+/// Written straight from the meaning: a file may hold a thousand entries, and each is judged again with every look at it.
+struct Canonical<'a> {
+    meaning: &'a Meaning,
+    /// Those of tools are part of it.
+    lists: bool,
+}
+
+impl Serialize for Canonical<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = self.meaning;
+        let mut out = serializer.serialize_map(None)?;
+        match launch {
+            Launch::Stdio(StdioLaunch { command, args, env, env_passthrough, cwd, workspace, registry_url }) => {
+                out.serialize_entry("type", "stdio")?;
+                if let Some(url) = registry_url {
+                    out.serialize_entry("registryUrl", url)?;
+                }
+                out.serialize_entry("command", command)?;
+                list(&mut out, "args", args)?;
+                map(&mut out, "env", env)?;
+                list(&mut out, "envPassthrough", env_passthrough)?;
+                if let Some(cwd) = cwd {
+                    out.serialize_entry("cwd", &cwd.to_string_lossy())?;
+                }
+                if *workspace {
+                    out.serialize_entry("workspace", &true)?;
+                }
+            }
+            Launch::Http(HttpLaunch { url, headers }) => {
+                out.serialize_entry("type", "http")?;
+                out.serialize_entry("url", url)?;
+                map(&mut out, "headers", headers)?;
+            }
+        }
+        if *call_timeout != limits::CALL_TIMEOUT {
+            out.serialize_entry("timeoutSeconds", &call_timeout.as_secs())?;
+        }
+        if let Some(description) = description {
+            out.serialize_entry("description", description)?;
+        }
+        if self.lists {
+            list(&mut out, "disabledTools", hidden_tools)?;
+            list(&mut out, "disabledAutoApproveTools", always_ask)?;
+        }
+        out.end()
     }
 }
 
-fn map(out: &mut Map<String, Value>, key: &str, members: &indexmap::IndexMap<String, String>) {
+fn list<M: SerializeMap>(out: &mut M, key: &str, items: &[String]) -> Result<(), M::Error> {
+    if items.is_empty() { Ok(()) } else { out.serialize_entry(key, items) }
+}
+
+fn map<M: SerializeMap>(out: &mut M, key: &str, members: &IndexMap<String, String>) -> Result<(), M::Error> {
     if members.is_empty() {
-        return;
+        return Ok(());
     }
     let mut sorted: Vec<_> = members.iter().collect();
     sorted.sort();
-    let members = sorted.into_iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect();
-    out.insert(key.into(), Value::Object(members));
+    out.serialize_entry(key, &sorted.into_iter().collect::<IndexMap<_, _>>())
 }
 
 /// SHA-256, hex, over the server's id and its canonical entry. Every part is preceded by its length, so that no two
@@ -85,5 +103,77 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|b| [b >> 4, b & 15]).filter_map(|n| char::from_digit(n.into(), 16)).collect()
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// People agreed to digests of this form: another one would ask every one of them again.
+    #[test]
+    fn row_1_the_form_stays() {
+        let map = |pairs: [(&str, &str); 2]| pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let stdio = StdioLaunch {
+            command: "npx".into(),
+            args: vec!["-y".into(), "a\"\u{1f}é".into()],
+            env: map([("B", "2"), ("A", "1")]),
+            env_passthrough: vec!["LANG".into()],
+            cwd: Some("/w".into()),
+            workspace: true,
+            registry_url: Some("https://r.example/".into()),
+        };
+        let meaning = Meaning {
+            launch: Launch::Stdio(stdio),
+            call_timeout: Duration::from_secs(61),
+            description: Some("d".into()),
+            hidden_tools: vec!["x".into()],
+            always_ask: vec!["y".into(), "z".into()],
+        };
+        let connection = r#"{
+  "type": "stdio",
+  "registryUrl": "https://r.example/",
+  "command": "npx",
+  "args": [
+    "-y",
+    "a\"\u001fé"
+  ],
+  "env": {
+    "A": "1",
+    "B": "2"
+  },
+  "envPassthrough": [
+    "LANG"
+  ],
+  "cwd": "/w",
+  "workspace": true,
+  "timeoutSeconds": 61,
+  "description": "d""#;
+        let lists = r#",
+  "disabledTools": [
+    "x"
+  ],
+  "disabledAutoApproveTools": [
+    "y",
+    "z"
+  ]"#;
+        assert_eq!(canonical(&meaning), format!("{connection}{lists}\n}}"));
+        assert_eq!(canonical_connection(&meaning), format!("{connection}\n}}"));
+        let id = "native:local:/f#a".parse().unwrap();
+        assert_eq!(digest(&id, &canonical(&meaning)), "aa0829c0e4616363aa0df57449dc6628b0a9dd51280608469fee1e6451057362");
+        let launch =
+            Launch::Http(HttpLaunch { url: "https://e.example/?${SET}".into(), headers: map([("x-b", "1"), ("X-A", "2")]) });
+        let plain =
+            Meaning { launch, call_timeout: limits::CALL_TIMEOUT, description: None, hidden_tools: vec![], always_ask: vec![] };
+        let text = "{\n  \"type\": \"http\",\n  \"url\": \"https://e.example/?${SET}\",\n  \"headers\": {\n    \"X-A\": \"2\",\n    \"x-b\": \"1\"\n  }\n}";
+        assert_eq!((canonical(&plain), canonical_connection(&plain)), (text.to_owned(), text.to_owned()));
+    }
 }

@@ -5,6 +5,7 @@
 mod written;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,6 +63,7 @@ struct Judged {
     transport: Option<Transport>,
     meaning: Option<Meaning>,
     description: Option<String>,
+    /// Of what has no meaning; that of a meaning is its launch's.
     summary: String,
     cwd: Option<String>,
 }
@@ -124,7 +126,10 @@ pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: b
         Some(meaning) if reasons.is_empty() => {
             let canonical = digest::canonical(&meaning);
             let digest = digest::digest(&id, &canonical);
-            let connection_digest = digest::digest(&id, &digest::canonical_connection(&meaning));
+            // Most entries have no list of tools, and what is left out of nothing is nothing.
+            let without_lists = meaning.hidden_tools.is_empty() && meaning.always_ask.is_empty();
+            let connection_digest =
+                if without_lists { digest.clone() } else { digest::digest(&id, &digest::canonical_connection(&meaning)) };
             let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = meaning;
             let machine = level.machine.clone();
             ServerEntry::Ready(Server {
@@ -141,7 +146,10 @@ pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: b
                 canonical,
             })
         }
-        _ => ServerEntry::Unavailable(Unavailable { id, reasons, transport, description, summary }),
+        meaning => {
+            let summary = meaning.map_or(summary, |meaning| meaning.launch.summary());
+            ServerEntry::Unavailable(Unavailable { id, reasons, transport, description, summary })
+        }
     }
 }
 
@@ -191,18 +199,16 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
         );
     }
     let call_timeout = call_timeout(timeout_seconds, timeout, long_running, &mut f);
-    let summary = summary(transport, command.as_ref(), args.as_ref(), url.as_ref());
     let description = description.ok().filter(|d| !d.trim().is_empty());
 
-    let mut used = Vec::new();
     let launch = match transport {
         Some(Transport::Stdio) => {
             if command.as_ref().is_some_and(|c| c.trim().is_empty()) {
                 f.reason("`command` is empty: it must name the program to start.");
             }
             let launch = StdioLaunch {
-                command: command.ok().unwrap_or_default(),
-                args: args.ok().unwrap_or_default(),
+                command: command.as_ref().cloned().unwrap_or_default(),
+                args: args.as_ref().cloned().unwrap_or_default(),
                 env: env.ok().unwrap_or_default(),
                 env_passthrough: env_passthrough.ok().unwrap_or_default(),
                 cwd: cwd.as_ref().map(PathBuf::from),
@@ -217,9 +223,6 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
                 registry_url: registry_url.ok(),
             };
             check_stdio(&launch, &mut f);
-            used.push(("`command`".to_string(), launch.command.clone()));
-            used.extend(launch.args.iter().enumerate().map(|(i, a)| (format!("`args[{i}]`"), a.clone())));
-            used.extend(launch.env.iter().map(|(k, v)| (under("env", k), v.clone())));
             Some(Launch::Stdio(launch))
         }
         Some(Transport::Http) => {
@@ -230,16 +233,15 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
             {
                 f.reason(url_reason("url", &problem));
             }
-            let launch = HttpLaunch { url: url.ok().unwrap_or_default(), headers: headers.ok().unwrap_or_default() };
+            let launch = HttpLaunch { url: url.as_ref().cloned().unwrap_or_default(), headers: headers.ok().unwrap_or_default() };
             header_reasons(&launch.headers, expand::is_literal).into_iter().for_each(|reason| f.reason(reason));
-            used.push(("`url`".to_string(), launch.url.clone()));
-            used.extend(launch.headers.iter().map(|(k, v)| (under("headers", k), v.clone())));
             Some(Launch::Http(launch))
         }
         None => None,
     };
 
-    let unset: BTreeSet<&str> = used
+    let expanded = launch.as_ref().map(expanded).unwrap_or_default();
+    let unset: BTreeSet<&str> = expanded
         .iter()
         .flat_map(|(_, text)| expand::variables(text))
         .filter(|(name, has_default)| !has_default && !is_set(name))
@@ -257,7 +259,7 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
             names.join(", "),
         ));
     }
-    for (place, text) in &used {
+    for (place, text) in &expanded {
         if expand::has_foreign_syntax(text) {
             f.note(format!(
                 "{place} holds a variable in a syntax Mework does not know; it is used as it stands. Write ${{NAME}}."
@@ -274,7 +276,43 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
         always_ask: disabled_auto_approve_tools.ok().unwrap_or_default(),
     });
     let meaning = if f.reasons.is_empty() { meaning } else { None };
+    let summary = match &meaning {
+        Some(_) => String::new(),
+        None => summary(transport, command.as_ref(), args.as_ref(), url.as_ref()),
+    };
     Judged { findings: f, transport, meaning, description, summary, cwd }
+}
+
+/// Where in an entry a text stands, as messages say it.
+enum Place<'a> {
+    Key(&'static str),
+    Argument(usize),
+    Under(&'static str, &'a str),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => write!(f, "`{key}`"),
+            Self::Argument(index) => write!(f, "`args[{index}]`"),
+            Self::Under(key, name) => f.write_str(&under(key, name)),
+        }
+    }
+}
+
+/// Every text of an entry in which variables are replaced.
+fn expanded(launch: &Launch) -> Vec<(Place<'_>, &str)> {
+    match launch {
+        Launch::Stdio(StdioLaunch { command, args, env, env_passthrough: _, cwd: _, workspace: _, registry_url: _ }) => {
+            let args = args.iter().enumerate().map(|(index, text)| (Place::Argument(index), text.as_str()));
+            let env = env.iter().map(|(name, text)| (Place::Under("env", name), text.as_str()));
+            std::iter::once((Place::Key("command"), command.as_str())).chain(args).chain(env).collect()
+        }
+        Launch::Http(HttpLaunch { url, headers }) => {
+            let headers = headers.iter().map(|(name, text)| (Place::Under("headers", name), text.as_str()));
+            std::iter::once((Place::Key("url"), url.as_str())).chain(headers).collect()
+        }
+    }
 }
 
 fn transport(kind: &Field<String>, command: &Field<String>, url: &Field<String>, f: &mut Findings) -> Option<Transport> {
@@ -484,13 +522,19 @@ fn summary(transport: Option<Transport>, command: Option<&String>, args: Option<
     }
 }
 
+impl Launch {
+    fn summary(&self) -> String {
+        match self {
+            Self::Stdio(launch) => summary(Some(Transport::Stdio), Some(&launch.command), Some(&launch.args), None),
+            Self::Http(launch) => summary(Some(Transport::Http), None, None, Some(&launch.url)),
+        }
+    }
+}
+
 impl Server {
     /// The command line or address as written, one line, without secrets (B4).
     pub fn summary(&self) -> String {
-        match &self.launch {
-            Launch::Stdio(launch) => summary(Some(Transport::Stdio), Some(&launch.command), Some(&launch.args), None),
-            Launch::Http(launch) => summary(Some(Transport::Http), None, None, Some(&launch.url)),
-        }
+        self.launch.summary()
     }
     pub fn transport(&self) -> Transport {
         match self.launch {
