@@ -158,15 +158,15 @@ impl Wire {
 
     /// Writes a message down, and remembers what its answer needs.
     pub(super) fn outgoing(&self, item: &TxJsonRpcMessage<RoleClient>) -> io::Result<Outgoing> {
-        let mut exact = None;
+        let mut written = None;
         let kind = match item {
             JsonRpcMessage::Request(request) => {
                 let extensions = request.request.extensions();
-                exact = extensions.get::<ExactArguments>().cloned();
+                let exact = extensions.get::<ExactArguments>();
                 let progress = extensions.get::<ProgressTo>().cloned();
                 let mirrored =
                     extensions.get::<Mirrored>().map_or_else(|| Arc::new([]) as Arc<[_]>, |mirrored| mirrored.0.clone());
-                let text = serde_json::to_value(&request.request)?;
+                let mut text = serde_json::to_value(&request.request)?;
                 let word = |pointer: &str| text.pointer(pointer).and_then(Value::as_str).map(str::to_string);
                 let (id, method) = (request.id.clone(), word("/method").unwrap_or_default());
                 match method.as_str() {
@@ -181,6 +181,9 @@ impl Wire {
                 }
                 let name = word("/params/name").filter(|_| method == "tools/call");
                 let version = word("/params/_meta/io.modelcontextprotocol~1protocolVersion");
+                if let Some(ExactArguments(exact)) = exact {
+                    written = Some(with_arguments(&id, &mut text, exact)?);
+                }
                 Kind::Request(Request { id, method, name, version, mirrored })
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
@@ -195,8 +198,8 @@ impl Wire {
                 }
             },
         };
-        let bytes = match exact {
-            Some(exact) => with_arguments(item, &exact.0)?,
+        let bytes = match written {
+            Some(bytes) => bytes,
             None => serde_json::to_vec(item)?,
         };
         Ok(Outgoing { bytes, kind })
@@ -336,24 +339,20 @@ where
     }
 }
 
-/// The message with these arguments spliced in, token by token as they were written. Line ends can only stand between
-/// tokens of JSON, where a space means the same.
-fn with_arguments(item: &TxJsonRpcMessage<RoleClient>, arguments: &str) -> io::Result<Vec<u8>> {
-    let mut message = serde_json::to_value(item)?;
-    let params = message.get_mut("params").and_then(Value::as_object_mut).ok_or(io::ErrorKind::InvalidInput)?;
-    let params = std::mem::take(params);
-    let arguments: Box<RawValue> = serde_json::from_str(&arguments.replace(['\n', '\r'], " "))?;
-    let mut raw: indexmap::IndexMap<String, Box<RawValue>> = indexmap::IndexMap::new();
-    for (key, value) in params {
-        raw.insert(key, serde_json::value::to_raw_value(&value)?);
-    }
-    raw.insert("arguments".into(), arguments);
-    let mut whole: indexmap::IndexMap<&str, Box<RawValue>> = indexmap::IndexMap::new();
-    for key in ["jsonrpc", "id", "method"] {
-        whole.insert(key, serde_json::value::to_raw_value(&message[key])?);
-    }
-    whole.insert("params", serde_json::value::to_raw_value(&raw)?);
-    Ok(serde_json::to_vec(&whole)?)
+/// A request with these arguments as the last of its parameters, token by token as they were written. Line ends can only
+/// stand between tokens of JSON, where a space means the same.
+fn with_arguments(id: &RequestId, request: &mut Value, arguments: &str) -> io::Result<Vec<u8>> {
+    let arguments = arguments.replace(['\n', '\r'], " ");
+    // What is no JSON, or more than one value, would break out of its place.
+    let arguments: &RawValue = serde_json::from_str(&arguments)?;
+    let params = request.get_mut("params").and_then(Value::as_object_mut).ok_or(io::ErrorKind::InvalidInput)?;
+    params.shift_remove("arguments");
+    let comma = if params.is_empty() { "" } else { "," };
+    let params = serde_json::to_string(params)?;
+    let others = params.strip_suffix('}').ok_or(io::ErrorKind::InvalidInput)?;
+    let (id, method) = (serde_json::to_string(id)?, &request["method"]);
+    Ok(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{others}{comma}\"arguments\":{arguments}}}}}")
+        .into())
 }
 
 type Messages = Vec<RxJsonRpcMessage<RoleClient>>;
@@ -564,15 +563,21 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn row_7_arguments_are_sent_token_by_token() {
-        let request = rmcp::model::CallToolRequest::new(rmcp::model::CallToolRequestParams::new("t"));
-        let item = JsonRpcMessage::request(rmcp::model::ClientRequest::CallToolRequest(request), RequestId::Number(3));
-        let sent = with_arguments(&item, "{ \"n\": 1.50e2,\r\n \"big\": 123456789012345678901234567890 }").unwrap();
+    #[test]
+    fn row_7_arguments_are_sent_token_by_token() {
+        let sent = |arguments: &str| {
+            let mut request = rmcp::model::CallToolRequest::new(rmcp::model::CallToolRequestParams::new("t\""));
+            request.extensions.insert(ExactArguments(arguments.into()));
+            let item = JsonRpcMessage::request(rmcp::model::ClientRequest::CallToolRequest(request), RequestId::Number(3));
+            wire().outgoing(&item).map(|out| String::from_utf8(out.bytes).unwrap())
+        };
         assert_eq!(
-            String::from_utf8(sent).unwrap(),
-            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{ \"n\": \
+            sent("{ \"n\": 1.50e2,\r\n \"big\": 123456789012345678901234567890 }").unwrap(),
+            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\\\"\",\"arguments\":{ \"n\": \
              1.50e2,   \"big\": 123456789012345678901234567890 }}}"
         );
+        for broken in ["{}},{", "{} {}", "{", ""] {
+            assert!(sent(broken).is_err(), "{broken}");
+        }
     }
 }
