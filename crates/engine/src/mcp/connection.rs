@@ -1,8 +1,10 @@
 //! One running server: found, started or reached, asked for its handshake and tools, called, ended (B20, B24–B27). The
-//! process, or what the address answers, decides whether it lives; every wait has a limit of our own, because a stuck server makes the protocol's own waits
-//! useless.
+//! process, or what the address answers, decides whether it lives; every wait has a limit of our own, because a stuck
+//! server makes the protocol's own waits useless.
 //!
 //! When to connect again is the pool's business, and whether a call may happen is decided above.
+
+mod in_use;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -35,6 +37,8 @@ use crate::text::Scrubber;
 use crate::tools::arguments::Arguments;
 use crate::tools::listing::{ListError, Listing};
 use crate::tools::{ServerTools, SetAside};
+
+use in_use::{Running, Use};
 
 /// How long telling a server of a cancellation may take.
 const CANCEL_NOTICE: Duration = Duration::from_secs(2);
@@ -128,48 +132,6 @@ impl Prepared {
     }
 }
 
-/// Whether a connection is in use, and whether it is to end. One that is to end takes no new calls, and ends when those
-/// that run side by side are over.
-struct Use {
-    state: Mutex<UseState>,
-    stop: watch::Sender<bool>,
-}
-
-#[derive(Default)]
-struct UseState {
-    running: usize,
-    retired: bool,
-}
-
-impl Use {
-    fn state(&self) -> std::sync::MutexGuard<'_, UseState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn retire(&self) {
-        let mut state = self.state();
-        state.retired = true;
-        if state.running == 0 {
-            self.stop.send_replace(true);
-        }
-    }
-    fn begin(self: &Arc<Self>) -> Running {
-        self.state().running += 1;
-        Running(self.clone())
-    }
-}
-
-struct Running(Arc<Use>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.running -= 1;
-        if state.running == 0 && state.retired {
-            self.0.stop.send_replace(true);
-        }
-    }
-}
-
 /// Expands an entry for a start, and lets the scrubber know its secrets before anything else happens with them.
 pub async fn prepare(server: &Server, cwd: &Path, log: &ServerLog) -> Result<Prepared, Failure> {
     expand(server, cwd, log)?.checked(server).await
@@ -235,7 +197,7 @@ impl Connection {
         let (stop, stopped) = watch::channel(false);
         let (gone, gone_seen) = watch::channel(false);
         tokio::spawn(keep(stopped, gone));
-        let use_ = Arc::new(Use { state: Mutex::default(), stop });
+        let use_ = Arc::new(Use::new(stop));
         let lists = Mutex::new(ToolLists::of(server));
         Self { server: server.clone(), lists, peer, link, use_, gone: gone_seen, mirrors: Mutex::default() }
     }
@@ -520,7 +482,7 @@ impl Connection {
     /// Ends the server, whatever it does, and waits until nothing of it is left.
     pub async fn close(&self) {
         self.use_.state().retired = true;
-        self.use_.stop.send_replace(true);
+        self.use_.end();
         // An error means that the one who would say so is gone, and so is the server.
         let _ = self.gone.clone().wait_for(|gone| *gone).await;
     }
@@ -528,7 +490,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.use_.stop.send_replace(true);
+        self.use_.end();
     }
 }
 
