@@ -29,6 +29,31 @@ const json = async (tab) => {
 };
 const focused = (tab) => tab.evaluate(() => (document.activeElement.labels?.[0] ?? document.activeElement).innerText.trim());
 
+test("what is wrong with a field is said where there is room for it: nothing below moves", async () => {
+  await page(async (tab) => {
+    await chooseTool(tab, "book", "book_trip");
+    const form = tab.getByRole("group", { name: "Arguments as a form" });
+    /** From the first field to the one below those that are written in. */
+    const distance = async () => (await tab.getByLabel("seat").boundingBox()).y - (await tab.getByLabel("Destination").boundingBox()).y;
+    await tab.getByLabel("Destination").fill("Kyōto");
+    await tab.getByLabel("travellers").fill("2");
+    const before = await distance();
+    await tab.getByLabel("travellers").fill("12");
+    await form.getByText(/maximum of 9/).waitFor();
+    assert.equal(await form.getByText("≥ 1 · ≤ 9").count(), 0, "it stands in the place of the limits");
+    assert.equal(await distance(), before);
+    // Required, come to, and left empty.
+    await tab.getByLabel("when").focus();
+    await tab.getByLabel("travellers").focus();
+    await form.locator('[aria-invalid="true"]').nth(1).waitFor();
+    assert.equal(await tab.getByLabel("when").getAttribute("aria-invalid"), "true");
+    assert.equal(await distance(), before);
+    await tab.getByLabel("travellers").fill("3");
+    await form.getByText("≥ 1 · ≤ 9").waitFor();
+    assert.equal(await distance(), before);
+  });
+});
+
 test("a call filled in by form sends exactly what its JSON shows", async () => {
   await page(async (tab, problems) => {
     await chooseTool(tab, "book", "book_trip");
