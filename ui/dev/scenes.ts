@@ -1,7 +1,8 @@
 // States of the window worth looking at.
 
 import type { Entry } from "../src/host/api";
-import { sampleTools, type FakeOptions, type FakeServer, type FakeTool } from "../src/host/fake";
+import type { FakeOptions } from "../src/host/fake";
+import { sampleTools, type FakeServer, type FakeTool } from "../src/host/fake-servers";
 import schemas from "./schemas.json";
 
 const hour = 3_600_000;

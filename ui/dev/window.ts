@@ -3,6 +3,7 @@ import { flushSync, mount, unmount } from "svelte";
 import { onTestFinished, vi } from "vitest";
 import App from "../src/App.svelte";
 import { FakeHost, type FakeOptions } from "../src/host/fake";
+import { sampleTools } from "../src/host/fake-servers";
 
 export let host: FakeHost;
 let component: ReturnType<typeof mount> | undefined;
@@ -65,3 +66,25 @@ export function key(name: string, more: KeyboardEventInit = {}, target: EventTar
   flushSync();
 }
 export const said = () => find('[role="status"].sr', /.*/).textContent;
+
+/** One conversation that uses one server, which runs. */
+export const sampled: FakeOptions = {
+  conversations: [{ id: "c1", title: "First" }],
+  servers: [{ name: "sample", consent: "given", tools: sampleTools, status: { kind: "connected", tools: 6, asking: 0, definition_bytes: 4820, heaviest: [{ name: "read_file", bytes: 1480 }, { name: "echo", bytes: 220 }], set_aside: [], notices: [], server_name: "sample", server_version: "1", protocol: "2025-11-25", elapsed_ms: 5 } }],
+  ticked: ["sample"],
+};
+export const startCall = (tool: string, args = "{}") => host.request("call.start", { conversation: "c1", server: "sample", tool, arguments: args });
+/** A call is made, and its card waits with its buttons armed. */
+export async function waiting(args = "{}") {
+  void startCall("echo", args);
+  await pass(900);
+}
+/** JSON is what was used last. */
+export const asJson = () => localStorage.setItem("mework.view", JSON.stringify({ form: false }));
+/** Writes in place of all that a field holds. */
+export function write(field: HTMLElement, value: string) {
+  if (!(field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement)) throw new Error("a field to write in");
+  field.value = value;
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  flushSync();
+}

@@ -2,7 +2,8 @@
 // Editing a server's entry, and its tools' switches, in the whole window on a played engine.
 import { beforeEach, expect, test } from "vitest";
 import { all, asked, button, find, fresh, host, key, nameOf, open, pass } from "../dev/window";
-import { sampleTools, type FakeOptions } from "./host/fake";
+import type { FakeOptions } from "./host/fake";
+import { sampleTools } from "./host/fake-servers";
 
 beforeEach(fresh);
 

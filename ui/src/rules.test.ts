@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, ".");
 const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((f) => /\.(svelte|ts|css)$/.test(f));
 const read = (file: string) => readFileSync(join(root, file), "utf8");
-const product = files.filter((f) => !f.endsWith(".test.ts") && f !== join("host", "fake.ts"));
+const product = files.filter((f) => !f.endsWith(".test.ts") && !f.startsWith(join("host", "fake")));
 
 test("rows 8 and 30: nothing becomes HTML, script or an inline style", () => {
   const forbidden = /\{@html|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function\(|DOMParser|createContextualFragment|srcdoc|<iframe|<style[^>]*>\s*\{/;
@@ -25,7 +25,7 @@ test("nothing is fetched from elsewhere", () => {
 
 test("only host/tauri.ts knows Tauri, and nothing of the product knows the fake", () => {
   expect(product.filter((f) => read(f).includes("@tauri-apps/")).map((f) => f.replaceAll("\\", "/"))).toEqual(["host/tauri.ts"]);
-  expect(product.filter((f) => /from "[^"]*\/fake"/.test(read(f)))).toEqual([]);
+  expect(product.filter((f) => /from "[^"]*\/fake/.test(read(f)))).toEqual([]);
 });
 
 test("colours are chosen in tokens.css", () => {
@@ -33,7 +33,7 @@ test("colours are chosen in tokens.css", () => {
   expect(found).toEqual([]);
 });
 
-test("B49: every word of the window stands in words.ts", () => {
+test("B49: every word of the window stands in words", () => {
   const spoken = new Set(["aria-label", "placeholder", "title", "alt", "label", "hint"]);
   // Signs and names that no translation changes.
   const allowed = /^(SHA-256|MCP|Esc|[A-Z]|\\n|[^\p{L}]*)$/u;
