@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, makeHome, open, real, serve } from "./app.js";
+import { call, chooseTool, use } from "./states.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -234,5 +235,42 @@ test("calls and conversations: chosen, called, edited, allowed, renamed, made an
     await me.at("button Open the command palette");
     await tab.getByRole("navigation").getByRole("button", { name: "Settings" }).press("Enter");
     await me.at("page");
+  });
+});
+
+test("B34: a card that was answered, here or in another window, leaves the keyboard on a card as a whole", async () => {
+  await page({ everything: real.everything }, async (me, tab) => {
+    await use(tab, ["everything"]);
+    await chooseTool(tab, "echo", "echo");
+    for (const message of ["one", "two", "three"]) {
+      if (message !== "one") await tab.getByRole("button", { name: /^Go on with the arguments/ }).click();
+      await call(tab, { message });
+      await tab.locator("section.ask", { hasText: message }).waitFor();
+    }
+    const cards = tab.locator("section.ask");
+    const ready = (at, name) => cards.nth(at).locator('footer button[aria-disabled="false"]', { hasText: name });
+    await ready(2, "Deny").press("Enter");
+    await me.at(/wants to run echo$/);
+    assert.equal(await cards.first().evaluate((card) => card === document.activeElement), true);
+    await cards.nth(2).waitFor({ state: "detached" });
+
+    const other = await tab.context().newPage();
+    await other.goto(new URL("/", tab.url()).href);
+    await other.locator("section.ask").nth(1).locator('footer button[aria-disabled="false"]', { hasText: "Deny" }).waitFor();
+    await tab.bringToFront();
+    await ready(1, "Allow once").focus();
+    await other.locator("section.ask").nth(1).getByRole("button", { name: "Deny" }).click();
+    await cards.nth(1).waitFor({ state: "detached" });
+    await me.at(/wants to run echo$/);
+    await ready(0, "Allow once").waitFor();
+    await me.press("Enter", "Space");
+
+    // What is left can still be answered: nothing allowed it.
+    await ready(0, "Allow once").focus();
+    await other.locator('section.ask footer button[aria-disabled="false"]', { hasText: "Deny" }).click();
+    await cards.first().waitFor({ state: "detached" });
+    await me.at(/^(button Tool: everything › echo|.*message)/);
+    assert.equal(await tab.getByText("Echo:").count(), 0);
+    await other.close();
   });
 });

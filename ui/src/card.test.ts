@@ -59,6 +59,38 @@ test("B34: one key goes to the card and Esc back; Enter there allows nothing; th
   expect(document.activeElement).toBe(composer);
 });
 
+test("B34: when a card goes, here or elsewhere, the keyboard comes to a card as a whole, never to a button that answers it", async () => {
+  await open(sampled);
+  for (const message of ["one", "two", "three"]) void startCall("echo", `{"message":"${message}"}`);
+  await pass(900);
+  const cards = () => all("section.ask");
+  const inCard = (card: HTMLElement, name: string) => [...card.querySelectorAll("button")].find((b) => nameOf(b) === name)!;
+  const [first, second, third] = cards();
+  inCard(third!, "Deny").focus();
+  inCard(third!, "Deny").click();
+  await pass(900);
+  expect(cards().length).toBe(2);
+  expect(document.activeElement).toBe(first);
+
+  // The last one is answered by someone else while the keyboard is on its button.
+  inCard(second!, "Allow once").focus();
+  void host.request("card.answer", { card: second!.id.slice("card-".length), allow: false });
+  await pass(900);
+  expect(cards()).toEqual([first]);
+  expect(document.activeElement).toBe(first);
+  key("Enter");
+  key(" ");
+  await pass(900);
+  expect(asked("card.answer").filter((a) => (a as { allow: boolean }).allow)).toEqual([]);
+
+  // And the only one: what is left is the composer.
+  inCard(first!, "Allow once").focus();
+  void host.request("card.answer", { card: first!.id.slice("card-".length), allow: false });
+  await pass(900);
+  expect(cards()).toEqual([]);
+  expect(document.activeElement?.closest(".composer")).not.toBeNull();
+});
+
 test("B34: a key that is held down presses nothing on a card", async () => {
   await open(sampled);
   await waiting();

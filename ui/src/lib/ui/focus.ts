@@ -8,6 +8,20 @@ const takes = (e: Element): e is HTMLElement => e instanceof HTMLElement && !e.m
 /** Nothing in particular has the keyboard. */
 export const idle = (): boolean => document.activeElement === document.body || document.activeElement === document.getElementById("page");
 
+/** What the watch below gave the keyboard to, as long as it stays there. */
+let given: Element | null = null;
+/** Nobody chose where the keyboard is. */
+export const unchosen = (): boolean => idle() || (given !== null && document.activeElement === given);
+
+/**
+ * What asks a person (`data-asks`) is answered by those who went to its buttons on purpose: the keyboard comes to the whole
+ * of it instead. Who is in it already stays in it, but is not led to a button that answers (`data-answers`).
+ */
+function onPurpose(control: HTMLElement, from: Node): HTMLElement {
+  const asks = control.closest<HTMLElement>("[data-asks]");
+  return asks && (!asks.contains(from) || control.closest("[data-answers]")) ? asks : control;
+}
+
 /** Remembers what has the keyboard; the answer gives it back, if it is there still and nothing else took it. */
 export function returning(element: () => HTMLElement | undefined): () => void {
   const before = document.activeElement;
@@ -28,7 +42,7 @@ export function neighbour(parent: Node, next: Node | null): HTMLElement | null {
       return scope !== parent && !parent.contains(e) && (parent.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
     };
     const found = all.find(isAfter) ?? all.at(-1);
-    if (found) return found;
+    if (found) return onPurpose(found, parent);
     if (scope.matches("main, nav, dialog")) return scope.querySelector<HTMLElement>("[tabindex]") ?? (scope instanceof HTMLElement ? scope : null);
   }
   return null;
@@ -37,7 +51,10 @@ export function neighbour(parent: Node, next: Node | null): HTMLElement | null {
 /** Watches a page; the answer ends it. */
 export function keepKeyboard(root: HTMLElement): () => void {
   let last: Element | null = null;
-  const came = (event: FocusEvent) => (last = event.target instanceof Element ? event.target : null);
+  const came = (event: FocusEvent) => {
+    last = event.target instanceof Element ? event.target : null;
+    if (last !== given) given = null;
+  };
   const watch = new MutationObserver((records) => {
     const gone = last;
     if (!gone || document.activeElement !== document.body) return;
@@ -49,6 +66,7 @@ export function keepKeyboard(root: HTMLElement): () => void {
     setTimeout(() => {
       if (document.activeElement !== document.body) return;
       const place = target.isConnected ? neighbour(target, nextSibling) : document.getElementById("page");
+      given = place;
       place?.focus({ preventScroll: place.id === "page" });
     }, 0);
   });
