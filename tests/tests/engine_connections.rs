@@ -106,6 +106,24 @@ async fn b20b_ticking_starts_and_unticking_ends() {
     assert_eq!(lines(&log, "started"), before + 1);
 }
 
+/// B24: a server that is ticked again while it still ends is started when nothing is left of it, and its badge is the new one's.
+#[tokio::test]
+async fn b24_ticked_again_while_it_still_ends() {
+    let mut o = Opened::new(&["--deaf"]).await;
+    o.tick(true).await;
+    while !matches!(o.window.wait(status).await, ServerStatus::Connected(_)) {}
+    o.window.so_far().await;
+    let again = async {
+        while o.row().await["ticked"] == true {}
+        o.tick(true).await;
+        assert_eq!(running(&o.log), 1, "the old one still runs, and no other yet");
+    };
+    tokio::join!(o.tick(false), again);
+    while !matches!(o.window.wait(status).await, ServerStatus::Connected(_)) {}
+    assert_eq!((running(&o.log), lines(&o.log, "started")), (1, 2));
+    assert_eq!(o.row().await["status"]["kind"], "connected");
+}
+
 /// Row 1: a changed entry of a ticked server is not started, whichever part of it changed, until it was seen; only then.
 #[tokio::test]
 async fn row_1_a_changed_entry_is_not_started() {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use futures_util::future::join_all;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Engine;
@@ -196,17 +197,16 @@ impl Engine {
     }
 
     pub(super) async fn close_connection(&self, conversation: &str, server: &str) {
+        // Before it waits: whoever ticks the server again meanwhile has a badge of their own.
+        self.badges.known().connections.remove(&(conversation.to_owned(), server.to_owned()));
         if let Ok(id) = server_id(server) {
             self.close_instances(conversation, &id).await;
         }
-        self.badges.known().connections.remove(&(conversation.to_owned(), server.to_owned()));
     }
 
     /// Every instance of a server in one conversation.
     async fn close_instances(&self, conversation: &str, server: &ServerId) {
-        for key in self.instances(conversation) {
-            self.pool.close(&key, server).await;
-        }
+        join_all(self.instances(conversation).iter().map(|key| self.pool.close(key, server))).await;
     }
 
     /// The pool's keys of a conversation: its own, and one for each folder that further instances were started in.
@@ -230,11 +230,13 @@ impl Engine {
     }
 
     pub(super) async fn close_connections(&self, conversation: &str) {
-        for key in self.instances(conversation) {
-            self.pool.close_conversation(&key).await;
+        let instances = self.instances(conversation);
+        {
+            let mut known = self.badges.known();
+            known.instances.remove(conversation);
+            known.connections.retain(|(owner, _), _| owner != conversation);
         }
-        self.badges.known().instances.remove(conversation);
-        self.badges.known().connections.retain(|(owner, _), _| owner != conversation);
+        join_all(instances.iter().map(|key| self.pool.close_conversation(key))).await;
     }
 
     /// Ends a conversation's connections to servers that are in none of its files any more.
@@ -266,9 +268,7 @@ impl Engine {
             let known = self.badges.known();
             known.connections.keys().filter(|(_, id)| id == server).map(|(conversation, _)| conversation.clone()).collect()
         };
-        for conversation in conversations {
-            self.close_connection(&conversation, server).await;
-        }
+        join_all(conversations.iter().map(|conversation| self.close_connection(conversation, server))).await;
     }
 
     /// Hears of every change of a connection, in order.

@@ -50,8 +50,10 @@ impl Engine {
         let id = server_id(&p.server)?;
         if !p.ticked {
             self.store.select(&p.conversation, &p.server, false).await?;
-            self.close_connection(&p.conversation, &p.server).await;
-            self.publish_conversation(&p.conversation).await?;
+            // Windows need not wait for a server that takes its time to end.
+            let ((), published) =
+                tokio::join!(self.close_connection(&p.conversation, &p.server), self.publish_conversation(&p.conversation),);
+            published?;
             return Ok(ConsentReply { needs: None });
         }
         let found = self.find(Some(&row), &id).await?;

@@ -140,7 +140,7 @@ impl Pool {
         for (key, slot) in by_key.iter_mut().filter(|(key, _)| key.server == server.id) {
             let connection = slot.open().filter(|c| c.server().connection_digest == server.connection_digest).cloned();
             if let Some(connection) = connection.filter(|_| slot.lists != lists) {
-                let pending = Pending::new(&slot.state);
+                let pending = Pending::new(slot);
                 *generation += 1;
                 list_again(&self.0, key, slot, connection, *generation, lists.clone(), pending);
             }
@@ -225,15 +225,23 @@ impl Pool {
     }
 
     async fn close_where(&self, which: impl Fn(&Key) -> bool) {
-        let removed: Vec<(Key, Slot)> = {
+        // The slots stay until nothing is left of what they held: what is asked for meanwhile waits for that.
+        let (keys, closing): (Vec<Key>, Vec<_>) = {
             let mut slots = self.0.slots();
-            let keys: Vec<Key> = slots.by_key.keys().filter(|key| which(key)).cloned().collect();
-            keys.into_iter().filter_map(|key| slots.by_key.remove_entry(&key)).collect()
+            let closing = slots.by_key.iter_mut().filter(|(key, _)| which(key));
+            let closing = closing.map(|(key, slot)| {
+                let old = slot.shut();
+                self.0.tell(key, slot, Health::Idle);
+                (key.clone(), old.close())
+            });
+            closing.unzip()
         };
-        let closing = removed.into_iter().map(|(key, mut slot)| async move {
-            slot.take().close().await;
-            self.0.tell(&key, &slot, Health::Idle);
-        });
         join_all(closing).await;
+        let mut slots = self.0.slots();
+        for key in keys {
+            if slots.by_key.get(&key).is_some_and(Slot::is_unused) {
+                slots.by_key.remove(&key);
+            }
+        }
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct Slot {
     pub(super) failed: Option<Instant>,
     /// Tools once seen to need a person: that stays, whatever the server says later (row 6).
     pub(super) need_person: HashSet<String>,
+    /// How often it was shut: what was asked for before that is not started after it.
+    closings: u64,
     /// It was listed again of its own accord since it was last asked for: once is enough, however often it says that its
     /// tools changed (row 24).
     pub(super) relisted: bool,
@@ -99,6 +101,7 @@ impl Slot {
             used: Instant::now(),
             failed: None,
             need_person: HashSet::new(),
+            closings: 0,
             relisted: false,
         }
     }
@@ -109,6 +112,21 @@ impl Slot {
         }
         Old { connection: self.connection.take(), tally: self.tally.clone() }
     }
+    /// Ends it on behalf of whoever does not want it any more.
+    pub(super) fn shut(&mut self) -> Old {
+        self.closings += 1;
+        self.fingerprint = None;
+        self.failed = None;
+        self.take()
+    }
+    /// It was not shut since this was asked for.
+    pub(super) fn still_wants(&self, asked: &Pending) -> bool {
+        self.closings == asked.closings
+    }
+    /// Nothing is, runs or is asked for here.
+    pub(super) fn is_unused(&self) -> bool {
+        self.connection.is_none() && self.work.is_none() && self.state.borrow().pending == 0
+    }
     /// The connection, if it takes calls.
     pub(super) fn open(&self) -> Option<&Arc<Connection>> {
         self.connection.as_ref().filter(|connection| connection.is_open())
@@ -116,18 +134,21 @@ impl Slot {
 }
 
 /// Counts as an unanswered request until it is dropped, however its task ends.
-pub(super) struct Pending(watch::Sender<State>);
+pub(super) struct Pending {
+    state: watch::Sender<State>,
+    closings: u64,
+}
 
 impl Pending {
-    pub(super) fn new(state: &watch::Sender<State>) -> Self {
-        state.send_modify(|state| state.pending += 1);
-        Self(state.clone())
+    pub(super) fn new(slot: &Slot) -> Self {
+        slot.state.send_modify(|state| state.pending += 1);
+        Self { state: slot.state.clone(), closings: slot.closings }
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.send_modify(|state| state.pending -= 1);
+        self.state.send_modify(|state| state.pending -= 1);
     }
 }
 
@@ -142,7 +163,7 @@ impl Shared {
         if slots.shut {
             return None;
         }
-        Some(Pending::new(&slots.by_key.entry(key.clone()).or_insert_with(Slot::new).state))
+        Some(Pending::new(slots.by_key.entry(key.clone()).or_insert_with(Slot::new)))
     }
 
     /// What is wanted is what is connected.

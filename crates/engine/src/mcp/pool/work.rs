@@ -36,7 +36,7 @@ pub(super) async fn reconcile(shared: Arc<Shared>, key: Key, wanted: Wanted, eff
     slots.generation += 1;
     let generation = slots.generation;
     // Closed in the meantime.
-    let Some(slot) = slots.by_key.get_mut(&key) else { return };
+    let Some(slot) = slots.by_key.get_mut(&key).filter(|slot| slot.still_wants(&pending)) else { return };
     let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => {
@@ -173,7 +173,7 @@ pub(super) fn relist_if_changed(shared: &Arc<Shared>, key: &Key, connection: &Ar
     if slot.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
         slot.relisted = true;
         slot.generation = generation;
-        let pending = Pending::new(&slot.state);
+        let pending = Pending::new(slot);
         let work = tokio::spawn(relist(shared.clone(), key.clone(), connection.clone(), generation, pending));
         slot.work = Some(work.abort_handle());
     }
