@@ -32,6 +32,8 @@ const LOCK: &str = "mework.lock";
 
 /// Another process may hold the write lock this long before a write fails.
 const BUSY: Duration = Duration::from_secs(10);
+/// Statements that a connection keeps parsed, more than there are.
+const STATEMENTS: usize = 64;
 /// Between two looks at a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -154,11 +156,14 @@ impl Store {
 
     /// Grows whenever another process has written; this process's own writes do not count.
     pub async fn changed_by_others(&self) -> Result<i64> {
-        self.run(|c| Ok(c.query_row("PRAGMA data_version", [], |row| row.get(0))?)).await
+        self.run(|c| Ok(c.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)).await
     }
 
     pub async fn setting(&self, key: &'static str) -> Result<Option<String>> {
-        self.run(move |c| optional(c.query_row("SELECT value FROM settings WHERE key = ?1", [key], |row| row.get(0)))).await
+        self.run(move |c| {
+            optional(c.prepare_cached("SELECT value FROM settings WHERE key = ?1")?.query_row([key], |row| row.get(0)))
+        })
+        .await
     }
     pub async fn set_setting(&self, key: &'static str, value: String) -> Result<()> {
         self.write(move |t| {
@@ -259,6 +264,8 @@ fn connect(path: &Path) -> Result<Connection> {
 /// What holds for readers and writers.
 fn setup(connection: &Connection) -> Result<()> {
     connection.busy_timeout(BUSY)?;
+    // Those that every call repeats are parsed once.
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "trusted_schema", false)?;
     // The last one to close would write the journal back and wait for the disk, also at the end of a command that only
     // read. Nothing is lost: the journal is read by whoever opens next, and [`Store::leave`] writes it back.

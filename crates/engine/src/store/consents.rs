@@ -41,9 +41,8 @@ impl Store {
     pub async fn consent(&self, server: &str) -> Result<Option<ConsentRow>> {
         let server = server.to_owned();
         self.run(move |c| {
-            optional(c.query_row("SELECT digest, canonical FROM consents WHERE server = ?1", [server], |row| {
-                Ok(ConsentRow { digest: row.get(0)?, canonical: row.get(1)? })
-            }))
+            let mut statement = c.prepare_cached("SELECT digest, canonical FROM consents WHERE server = ?1")?;
+            optional(statement.query_row([server], |row| Ok(ConsentRow { digest: row.get(0)?, canonical: row.get(1)? })))
         })
         .await
     }
@@ -155,21 +154,19 @@ impl Store {
     pub async fn note_tools(&self, server: &str, tools: Vec<SeenTool>) -> Result<Vec<ChangedTool>> {
         let server = server.to_owned();
         self.write(move |t| {
+            let mut seen = t.prepare_cached("SELECT digest, definition FROM seen_tools WHERE server = ?1 AND tool = ?2")?;
+            let mut see = t.prepare_cached(
+                "INSERT INTO seen_tools (server, tool, digest, definition) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (server, tool) DO UPDATE SET digest = ?3, definition = ?4",
+            )?;
             let mut changed = Vec::new();
             for SeenTool { name, digest, definition } in tools {
-                let before: Option<(String, String)> = optional(t.query_row(
-                    "SELECT digest, definition FROM seen_tools WHERE server = ?1 AND tool = ?2",
-                    (&server, &name),
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                ))?;
+                let before: Option<(String, String)> =
+                    optional(seen.query_row((&server, &name), |row| Ok((row.get(0)?, row.get(1)?))))?;
                 if before.as_ref().is_some_and(|(before, _)| *before == digest) {
                     continue;
                 }
-                t.execute(
-                    "INSERT INTO seen_tools (server, tool, digest, definition) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT (server, tool) DO UPDATE SET digest = ?3, definition = ?4",
-                    (&server, &name, digest, &definition),
-                )?;
+                see.execute((&server, &name, digest, &definition))?;
                 if let Some((_, old)) = before {
                     changed.push(ChangedTool { name, old, new: definition });
                 }

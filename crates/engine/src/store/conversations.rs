@@ -130,7 +130,7 @@ impl Store {
     async fn update<V: rusqlite::ToSql + Send + 'static>(&self, id: &str, sql: &'static str, value: V) -> Result<()> {
         let id = id.to_owned();
         self.write(move |t| {
-            t.execute(sql, (id, value))?;
+            t.prepare_cached(sql)?.execute((id, value))?;
             Ok(())
         })
         .await
@@ -149,7 +149,7 @@ impl Store {
     pub async fn selection(&self, conversation: &str) -> Result<Vec<String>> {
         let conversation = conversation.to_owned();
         self.run(move |c| {
-            let mut statement = c.prepare("SELECT server FROM selection WHERE conversation = ?1 ORDER BY server")?;
+            let mut statement = c.prepare_cached("SELECT server FROM selection WHERE conversation = ?1 ORDER BY server")?;
             let rows = statement.query_map([conversation], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
             Ok(rows)
         })
@@ -184,7 +184,7 @@ impl Store {
     /// Per conversation, what is under way; conversations without any are absent.
     pub async fn counts(&self) -> Result<BTreeMap<String, Counts>> {
         self.run(|c| {
-            let mut statement = c.prepare(
+            let mut statement = c.prepare_cached(
                 "SELECT conversation, phase, count(*) FROM entries WHERE phase <> 'over' GROUP BY conversation, phase",
             )?;
             let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
@@ -204,7 +204,7 @@ impl Store {
     pub async fn sticky_tools(&self, conversation: &str, server: &str) -> Result<Vec<String>> {
         let (conversation, server) = (conversation.to_owned(), server.to_owned());
         self.run(move |c| {
-            let mut statement = c.prepare("SELECT tool FROM sticky_tools WHERE conversation = ?1 AND server = ?2")?;
+            let mut statement = c.prepare_cached("SELECT tool FROM sticky_tools WHERE conversation = ?1 AND server = ?2")?;
             let rows = statement.query_map((conversation, server), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
             Ok(rows)
         })
@@ -227,14 +227,14 @@ impl Store {
 
 fn conversations(t: &Transaction<'_>, only: Option<&str>) -> Result<Vec<ConversationRow>> {
     let mut workspaces: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut statement = t.prepare(
+    let mut statement = t.prepare_cached(
         "SELECT conversation, workspace FROM conversation_workspaces WHERE ?1 IS NULL OR conversation = ?1 ORDER BY position",
     )?;
     for row in statement.query_map([only], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
         let (conversation, workspace) = row?;
         workspaces.entry(conversation).or_default().push(workspace);
     }
-    let mut statement = t.prepare(
+    let mut statement = t.prepare_cached(
         "SELECT id, title, level, discovery, draft, temporary, updated_at, first_call FROM conversations
          WHERE ?1 IS NULL OR id = ?1",
     )?;

@@ -86,8 +86,10 @@ impl Store {
     pub async fn take(&self, conversation: &str) -> Result<Lease> {
         let (conversation, ours, folder) = (conversation.to_owned(), self.process.id.clone(), self.process.folder.clone());
         self.write(move |t| {
-            let owner = optional(t.query_row(
+            let mut statement = t.prepare_cached(
                 "SELECT processes.id, client, pid FROM leases JOIN processes ON processes.id = process WHERE conversation = ?1",
+            )?;
+            let owner = optional(statement.query_row(
                 [&conversation],
                 |row| Ok((row.get::<_, String>(0)?, Holder { client: row.get(1)?, pid: row.get(2)? })),
             ))?;
@@ -119,7 +121,7 @@ impl Store {
     pub async fn held_by_others(&self) -> Result<Vec<(String, Holder)>> {
         let (ours, folder) = (self.process.id.clone(), self.process.folder.clone());
         self.run(move |c| {
-            let mut statement = c.prepare(
+            let mut statement = c.prepare_cached(
                 "SELECT conversation, processes.id, client, pid FROM leases JOIN processes ON processes.id = process WHERE processes.id <> ?1",
             )?;
             let rows = statement

@@ -62,12 +62,12 @@ impl Store {
         let (conversation, id, at, phase) = (conversation.to_owned(), entry.id.clone(), entry.at, phase(&entry.body));
         let body = serde_json::to_string(&entry.body)?;
         self.write(move |t| {
-            t.execute(
+            let mut statement = t.prepare_cached(
                 "INSERT INTO entries (id, conversation, at, phase, body, revision)
                  SELECT ?1, id, ?3, ?4, ?5, (SELECT COALESCE(MAX(revision), 0) + 1 FROM entries) FROM conversations WHERE id = ?2
                  ON CONFLICT (id) DO UPDATE SET phase = ?4, body = ?5, revision = (SELECT MAX(revision) + 1 FROM entries)",
-                (id, conversation, at, phase, body),
             )?;
+            statement.execute((id, conversation, at, phase, body))?;
             Ok(())
         })
         .await
@@ -125,7 +125,8 @@ impl Store {
     }
 
     pub async fn last_revision(&self) -> Result<u64> {
-        self.run(|c| Ok(c.query_row("SELECT COALESCE(MAX(revision), 0) FROM entries", [], |row| row.get(0))?)).await
+        self.run(|c| Ok(c.prepare_cached("SELECT COALESCE(MAX(revision), 0) FROM entries")?.query_row([], |row| row.get(0))?))
+            .await
     }
 
     /// Entries of a conversation that say they are under way.
@@ -145,7 +146,7 @@ impl Store {
 }
 
 fn read(t: &Transaction<'_>, sql: &str, params: impl rusqlite::Params) -> Result<Vec<EntryRow>> {
-    let mut statement = t.prepare(sql)?;
+    let mut statement = t.prepare_cached(sql)?;
     let mut rows = Vec::new();
     let mut found = statement.query(params)?;
     while let Some(row) = found.next()? {
