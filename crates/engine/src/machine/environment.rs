@@ -1,6 +1,7 @@
 //! A machine's environment variables, the part of them a server receives (the specification's base list, B11),
 //! and what the login shell exports (B47).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
@@ -24,7 +25,7 @@ impl Environment {
     }
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
         let name = Self::key(name.as_ref());
-        self.variables.get(&name).map(OsString::as_os_str).or_else(|| {
+        self.variables.get(&*name).map(OsString::as_os_str).or_else(|| {
             cfg!(windows).then(|| self.variables.iter().find(|(k, _)| Self::key(k) == name).map(|(_, v)| v.as_os_str())).flatten()
         })
     }
@@ -49,8 +50,8 @@ impl Environment {
         let names = BASE.iter().chain(if cfg!(target_os = "macos") { BASE_MACOS } else { &[] });
         names.filter_map(|name| Some((*name, self.get(name)?))).collect()
     }
-    fn key(name: &OsStr) -> OsString {
-        if cfg!(windows) { name.to_ascii_uppercase() } else { name.to_os_string() }
+    fn key(name: &OsStr) -> Cow<'_, OsStr> {
+        if cfg!(windows) { name.to_ascii_uppercase().into() } else { name.into() }
     }
 }
 
