@@ -9,8 +9,8 @@
 //! - [`servers`]: the MCP servers that are started here
 //! - [`rows`]: what is measured
 //!
-//! It measures and tests nothing: a goal that was missed is printed as missed, and only a run that broke off fails. It runs on Linux
-//! alone, where `/proc` tells of processes.
+//! Its exit code tells a run that broke off from one that missed a goal. It runs on Linux alone, where `/proc` tells of
+//! processes.
 
 #[cfg(target_os = "linux")]
 mod floor;

@@ -136,32 +136,43 @@ impl Report {
         asked.into_iter().all(|line| self.rows.iter().any(|row| row.id == line.id && row.failed.is_none()))
     }
 
+    /// The rows whose goal was missed.
+    pub fn missed(&self) -> Vec<&'static str> {
+        self.rows.iter().filter(|row| row.met == Some(false)).map(|row| row.id).collect()
+    }
+
     pub fn json(&self) -> String {
         let whole = json!({ "machine": self.machine, "rows": self.rows });
         format!("{whole:#}\n")
     }
 
     pub fn table(&self) -> String {
-        let header = ["what", "ours", "floor", "ratio", "goal", "met"].map(str::to_owned);
-        let lines: Vec<[String; 6]> = std::iter::once(header).chain(self.rows.iter().map(cells)).collect();
+        let header = ["what", "ours", "from ... to", "floor", "ratio", "goal", "met"].map(str::to_owned);
+        let lines: Vec<[String; COLUMNS]> = std::iter::once(header).chain(self.rows.iter().map(cells)).collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..6).map(width).collect();
+        let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
         let mut out = String::from("\n");
         for (number, line) in lines.iter().enumerate() {
-            let [what, ours, floor, ratio, goal, met] = line;
+            let [what, ours, range, floor, ratio, goal, met] = line;
             let text = format!(
-                "{what:<w0$}  {ours:>w1$}  {floor:>w2$}  {ratio:>w3$}  {goal:<w4$}  {met}",
+                "{what:<w0$}  {ours:>w1$}  {range:>w2$}  {floor:>w3$}  {ratio:>w4$}  {goal:<w5$}  {met}",
                 w0 = widths[0],
                 w1 = widths[1],
                 w2 = widths[2],
                 w3 = widths[3],
                 w4 = widths[4],
+                w5 = widths[5],
             );
             out += text.trim_end();
             out.push('\n');
             if number == 0 {
-                out += &"-".repeat(widths.iter().sum::<usize>() + 10);
+                out += &"-".repeat(widths.iter().sum::<usize>() + 2 * (COLUMNS - 1));
                 out.push('\n');
+            }
+        }
+        for row in &self.rows {
+            if let Some(why) = &row.failed {
+                out += &format!("\nNo figure for {}: {why}\n", row.id);
             }
         }
         let fact = |key: &str| self.machine[key].as_str().map_or_else(|| self.machine[key].to_string(), str::to_owned);
@@ -179,7 +190,9 @@ impl Report {
     }
 }
 
-fn cells(row: &Row) -> [String; 6] {
+const COLUMNS: usize = 7;
+
+fn cells(row: &Row) -> [String; COLUMNS] {
     let figure = |value: Option<f64>| value.map(|value| format!("{} {}", shown(value), row.unit)).unwrap_or_default();
     let met = match (&row.failed, row.met) {
         (Some(_), _) => "no figure",
@@ -188,7 +201,8 @@ fn cells(row: &Row) -> [String; 6] {
         (None, None) => "",
     };
     let ratio = row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-    [row.what.into(), figure(row.ours), figure(row.floor), ratio, row.goal.clone().unwrap_or_default(), met.into()]
+    let range = row.range.map(|(least, most)| format!("{} ... {}", shown(least), shown(most))).unwrap_or_default();
+    [row.what.into(), figure(row.ours), range, figure(row.floor), ratio, row.goal.clone().unwrap_or_default(), met.into()]
 }
 
 /// Three figures that count.
