@@ -390,6 +390,27 @@ async fn a_tools_switches_write_the_entry_and_restart_nothing() {
     assert_eq!(nothing.unwrap_err().code, ErrorCode::BadRequest);
 }
 
+/// B24: what a server is not started with is no reason to start it again; the next call takes the time limit.
+#[tokio::test]
+async fn b24_another_description_or_time_limit_restarts_nothing() {
+    let mut o = Opened::new().await;
+    let (text, hash, pid) = {
+        let shown = o.entry("a").await;
+        (shown["entry"].as_str().unwrap().to_owned(), shown["file_hash"].clone(), o.pid("a"))
+    };
+    let edited = text.replacen('{', r#"{"description": "d", "timeoutSeconds": 1,"#, 1);
+    assert_eq!(o.plan("a", "a", &edited, false).await["conversations"], json!([]));
+    o.window.ok("server.edit", o.edit("a", "a", &edited, &hash)).await;
+    let row = o.row(&o.conversation, "a").await;
+    assert_eq!((&row["status"]["kind"], &row["description"]), (&json!("connected"), &json!("d")));
+    assert_eq!(o.pid("a"), pid);
+    let (conversation, server) = (o.conversation.clone(), o.server("a"));
+    match o.window.call(&conversation, &server, "never", &json!({})).await {
+        CallState::Failed { message, .. } => assert_eq!(message, "The server did not answer within 1 s."),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// What the plan says of tools: those it would leave out or offer again, and names that match nothing (row 29).
 #[tokio::test]
 async fn row_29_the_plan_names_tools_and_names_without_a_tool() {

@@ -12,12 +12,19 @@ use crate::limits;
 /// The entry, unexpanded, as pretty JSON: every key that acts, in a fixed order, none at its default. It is an entry
 /// itself and means the same.
 pub fn canonical(meaning: &Meaning) -> String {
-    written(&Canonical { meaning, lists: true })
+    written(&Canonical { meaning, whole: true })
 }
 
-/// The entry without its lists of tools, in the same form.
+/// What a server is started or reached by, in the same form: the entry without its lists of tools, its time limit and its
+/// description, which what runs needs not know.
 pub fn canonical_connection(meaning: &Meaning) -> String {
-    written(&Canonical { meaning, lists: false })
+    written(&Canonical { meaning, whole: false })
+}
+
+/// There is nothing in the entry that [`canonical_connection`] leaves out.
+pub fn is_connection_alone(meaning: &Meaning) -> bool {
+    let Meaning { launch: _, call_timeout, description, hidden_tools, always_ask } = meaning;
+    *call_timeout == limits::CALL_TIMEOUT && description.is_none() && hidden_tools.is_empty() && always_ask.is_empty()
 }
 
 fn written(canonical: &Canonical<'_>) -> String {
@@ -28,8 +35,8 @@ fn written(canonical: &Canonical<'_>) -> String {
 /// Written straight from the meaning: a file may hold a thousand entries, and each is judged again with every look at it.
 struct Canonical<'a> {
     meaning: &'a Meaning,
-    /// Those of tools are part of it.
-    lists: bool,
+    /// And not only what a connection is made of.
+    whole: bool,
 }
 
 impl Serialize for Canonical<'_> {
@@ -59,13 +66,13 @@ impl Serialize for Canonical<'_> {
                 map(&mut out, "headers", headers)?;
             }
         }
-        if *call_timeout != limits::CALL_TIMEOUT {
-            out.serialize_entry("timeoutSeconds", &call_timeout.as_secs())?;
-        }
-        if let Some(description) = description {
-            out.serialize_entry("description", description)?;
-        }
-        if self.lists {
+        if self.whole {
+            if *call_timeout != limits::CALL_TIMEOUT {
+                out.serialize_entry("timeoutSeconds", &call_timeout.as_secs())?;
+            }
+            if let Some(description) = description {
+                out.serialize_entry("description", description)?;
+            }
             list(&mut out, "disabledTools", hidden_tools)?;
             list(&mut out, "disabledAutoApproveTools", always_ask)?;
         }
@@ -154,10 +161,10 @@ mod tests {
     "LANG"
   ],
   "cwd": "/w",
-  "workspace": true,
+  "workspace": true"#;
+        let rest = r#",
   "timeoutSeconds": 61,
-  "description": "d""#;
-        let lists = r#",
+  "description": "d",
   "disabledTools": [
     "x"
   ],
@@ -165,8 +172,9 @@ mod tests {
     "y",
     "z"
   ]"#;
-        assert_eq!(canonical(&meaning), format!("{connection}{lists}\n}}"));
+        assert_eq!(canonical(&meaning), format!("{connection}{rest}\n}}"));
         assert_eq!(canonical_connection(&meaning), format!("{connection}\n}}"));
+        assert!(!is_connection_alone(&meaning));
         let id = "native:local:/f#a".parse().unwrap();
         assert_eq!(digest(&id, &canonical(&meaning)), "aa0829c0e4616363aa0df57449dc6628b0a9dd51280608469fee1e6451057362");
         let launch =
@@ -175,5 +183,6 @@ mod tests {
             Meaning { launch, call_timeout: limits::CALL_TIMEOUT, description: None, hidden_tools: vec![], always_ask: vec![] };
         let text = "{\n  \"type\": \"http\",\n  \"url\": \"https://e.example/?${SET}\",\n  \"headers\": {\n    \"X-A\": \"2\",\n    \"x-b\": \"1\"\n  }\n}";
         assert_eq!((canonical(&plain), canonical_connection(&plain)), (text.to_owned(), text.to_owned()));
+        assert!(is_connection_alone(&plain));
     }
 }

@@ -126,10 +126,12 @@ pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: b
         Some(meaning) if reasons.is_empty() => {
             let canonical = digest::canonical(&meaning);
             let digest = digest::digest(&id, &canonical);
-            // Most entries have no list of tools, and what is left out of nothing is nothing.
-            let without_lists = meaning.hidden_tools.is_empty() && meaning.always_ask.is_empty();
-            let connection_digest =
-                if without_lists { digest.clone() } else { digest::digest(&id, &digest::canonical_connection(&meaning)) };
+            // Most entries have nothing else, and what is left out of nothing is nothing.
+            let connection_digest = if digest::is_connection_alone(&meaning) {
+                digest.clone()
+            } else {
+                digest::digest(&id, &digest::canonical_connection(&meaning))
+            };
             let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = meaning;
             let machine = level.machine.clone();
             ServerEntry::Ready(Server {

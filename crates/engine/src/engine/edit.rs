@@ -26,8 +26,8 @@ pub(super) enum Agreed {
 pub(super) enum Difference {
     /// What runs goes on.
     Nothing,
-    /// It goes on, and lists its tools again.
-    Lists,
+    /// It goes on, and lists its tools again if their lists are others; calls take the time limit from the entry.
+    Rest,
     /// It ends.
     Connection,
 }
@@ -43,7 +43,7 @@ pub(super) fn ready(entry: Option<&ServerEntry>) -> Option<&Server> {
 pub(super) fn difference(old: Option<&ServerEntry>, new: Option<&ServerEntry>) -> Difference {
     match (ready(old), ready(new)) {
         (Some(old), Some(new)) if old.digest == new.digest => Difference::Nothing,
-        (Some(old), Some(new)) if old.connection_digest == new.connection_digest => Difference::Lists,
+        (Some(old), Some(new)) if old.connection_digest == new.connection_digest => Difference::Rest,
         _ => Difference::Connection,
     }
 }
@@ -155,8 +155,8 @@ impl Engine {
     async fn take_up(&self, old: &str, new: &str, change: Difference, server: Option<&Server>) -> Result<()> {
         match (change, server) {
             (Difference::Nothing, _) => {}
-            (Difference::Lists, Some(server)) => self.pool.relist(server),
-            (Difference::Lists, None) | (Difference::Connection, _) => {
+            (Difference::Rest, Some(server)) => self.pool.relist(server),
+            (Difference::Rest, None) | (Difference::Connection, _) => {
                 let running = self.running_in(&server_id(old)?);
                 self.close_server(old).await;
                 for (conversation, _) in running {
