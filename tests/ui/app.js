@@ -37,8 +37,8 @@ export function makeHome(declared) {
 }
 
 /** Starts `mework serve`; resolves with its address, which holds the one-time token. */
-export async function serve(home) {
-  const child = spawn(mework, ["serve", "--ui", page], {
+export async function serve(home, port = 0) {
+  const child = spawn(mework, ["serve", "--port", String(port), "--ui", page], {
     env: { ...process.env, MEWORK_HOME: home.path, HOME: home.path },
     stdio: ["ignore", "pipe", "pipe"],
   });

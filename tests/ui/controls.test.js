@@ -263,6 +263,51 @@ test("what a ticked server weighs moves no row", async () => {
   });
 });
 
+test("B43: open panes come back after a restart: the sidebar, the schema, JSON instead of a form, the conversation", async () => {
+  const home = makeHome({ everything: real.everything });
+  let app = await serve(home);
+  const { tab, problems, context } = await open(browser, app.url);
+  try {
+    const shows = async (chosen) => {
+      await button(tab, "Show the sidebar").waitFor();
+      assert.equal(await tab.getByRole("navigation", { name: "Conversations" }).count(), 0);
+      await tab.getByRole("heading", { name: "The one", exact: true }).waitFor();
+      assert.equal(await tab.getByRole("button", { name: "JSON", exact: true }).getAttribute("aria-pressed"), "true");
+      await tab.getByRole("textbox", { name: "Arguments as JSON" }).waitFor();
+      assert.equal(await tab.locator(".work .schema").count(), 0, chosen);
+    };
+    await declareAndTick(tab, ["everything"]);
+    await chooseTool(tab, "echo", "echo");
+    await asJson(tab);
+    await button(tab, "Schema beside the arguments").click();
+    await button(tab, "More options").click();
+    await tab.getByRole("menuitem", { name: "Rename" }).click();
+    await tab.getByRole("textbox", { name: "Title" }).fill("The one");
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("heading", { name: "The one", exact: true }).waitFor();
+    // Another one is newer, but not the one that was open.
+    await button(tab, "New conversation").first().click();
+    await tab.getByRole("heading", { name: "New conversation", exact: true }).first().waitFor();
+    await tab.getByRole("navigation").getByRole("button", { name: "The one", exact: true }).click();
+    await tab.getByRole("textbox", { name: "Arguments as JSON" }).waitFor();
+    await button(tab, "Hide the sidebar").click();
+    await shows("before");
+    assert.deepEqual(problems, []);
+
+    // What the page hears while nobody serves it is no fault of it.
+    const { port } = new URL(app.url);
+    await tab.goto("about:blank");
+    await app.stop();
+    app = await serve(home, port);
+    await tab.goto(app.url);
+    await shows("after");
+  } finally {
+    await context.close();
+    await app.stop();
+    home.remove();
+  }
+});
+
 test("a chosen tool can be typed into at once", async () => {
   await page({ everything: real.everything }, async (tab) => {
     await declareAndTick(tab, ["everything"]);

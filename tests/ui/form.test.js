@@ -54,6 +54,30 @@ test("what is wrong with a field is said where there is room for it: nothing bel
   });
 });
 
+test("a member's key is given another name: its value and everything around it keep their characters", async () => {
+  await page(async (tab) => {
+    await chooseTool(tab, "book", "book_trip");
+    const editor = await asJson(tab);
+    await editor.fill('{"city":"Kyōto",  "labels": { "team" : "blue", "n": "1" } , "unknown": 1.0}');
+    await button(tab, "Form").click();
+    await button(tab, "Rename team").click();
+    const name = tab.getByRole("textbox", { name: "New name of team" });
+    await tab.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "New name of team");
+    await name.fill("n");
+    await tab.getByText("There is a member of this name.").waitFor();
+    await name.press("Enter");
+    await name.fill('the "team"');
+    await name.press("Enter");
+    await tab.waitForFunction(() => document.activeElement?.value === "blue");
+    await button(tab, "Rename unknown").click();
+    await tab.getByRole("textbox", { name: "New name of unknown" }).fill("other");
+    await tab.keyboard.press("Escape");
+    assert.equal(await json(tab), '{"city":"Kyōto",  "labels": { "the \\"team\\"" : "blue", "n": "1" } , "unknown": 1.0}');
+    await tab.keyboard.press("Control+z");
+    assert.equal(await json(tab), '{"city":"Kyōto",  "labels": { "team" : "blue", "n": "1" } , "unknown": 1.0}');
+  });
+});
+
 test("a call filled in by form sends exactly what its JSON shows", async () => {
   await page(async (tab, problems) => {
     await chooseTool(tab, "book", "book_trip");

@@ -301,3 +301,15 @@ test("B44: what the desktop showed leads to the card, or to the call that ended"
   await pass(200);
   expect(document.activeElement?.id).toBe(`entry-${entry}`);
 });
+
+test("B35: a folder on the card is said to be the asked one's while the edit names another workspace", async () => {
+  await editing();
+  const folder = () => all("section.ask .where .chip").map(nameOf);
+  write(cardEditor(), '{"message":"asked", "n": 1}');
+  expect(folder()).toEqual([]);
+  write(cardEditor(), '{"message":"asked", "workspace": 2}');
+  expect(folder()).toEqual(["as asked for"]);
+  button("Reset").click();
+  await pass(10);
+  expect(folder()).toEqual([]);
+});

@@ -14,19 +14,20 @@ export type Review = { view: ConsentView; wish: Wish };
 export type Wish = { kind: "look" } | { kind: "tick" } | { kind: "test" } | { kind: "call"; tool: string; arguments: string };
 
 const kept = "mework.view";
-type Kept = { sidebar: boolean; conversation: string | null; schema: boolean; form: boolean };
+type Kept = { sidebar: boolean; conversation: string | null; schema: boolean; form: boolean; entryForm: boolean };
 
 function restore(): Kept {
-  const fresh: Kept = { sidebar: true, conversation: null, schema: true, form: true };
+  const fresh: Kept = { sidebar: true, conversation: null, schema: true, form: true, entryForm: true };
   try {
     const read: unknown = JSON.parse(localStorage.getItem(kept) ?? "null");
     if (typeof read !== "object" || read === null) return fresh;
-    const { sidebar, conversation, schema, form } = read as Partial<Kept>;
+    const { sidebar, conversation, schema, form, entryForm } = read as Partial<Kept>;
     return {
       sidebar: sidebar !== false,
       conversation: typeof conversation === "string" ? conversation : null,
       schema: schema !== false,
       form: form !== false,
+      entryForm: entryForm !== false,
     };
   } catch {
     return fresh;
@@ -75,21 +76,32 @@ export class View {
   #before: HTMLElement | null = null;
 
   constructor() {
-    const { sidebar, conversation, schema, form } = restore();
+    const { sidebar, conversation, schema, form, entryForm } = restore();
     this.sidebar = sidebar;
     this.schema = schema;
     this.form = form;
+    this.entryForm = entryForm;
     this.lastConversation = conversation;
   }
 
   keep(conversation: string | null): void {
     this.lastConversation = conversation;
     try {
-      const value: Kept = { sidebar: this.sidebar, conversation, schema: this.schema, form: this.form };
+      const value: Kept = { sidebar: this.sidebar, conversation, schema: this.schema, form: this.form, entryForm: this.entryForm };
       localStorage.setItem(kept, JSON.stringify(value));
     } catch {
       // Nothing is lost but the memory of panes.
     }
+  }
+
+  /** Beside the page, or over it in a narrow window; beside it, it is there again after a restart. */
+  showSidebar(shown: boolean): void {
+    if (this.narrow) {
+      this.drawer = shown;
+      return;
+    }
+    this.sidebar = shown;
+    this.keep(this.lastConversation);
   }
 
   go(page: Page, tab?: SettingsTab): void {

@@ -105,6 +105,8 @@ export const conversation = {
   },
   card: {
     risk: "High risk",
+    elsewhere: "as asked for",
+    elsewhereLong: "The edited arguments name another workspace. The folder beside this is the one of the call as it was asked for; the tool may work in another one.",
     wants: "wants to run",
     machine: "Runs on this machine",
     theirWords: "The server says:",

@@ -66,6 +66,8 @@ export const form = {
     newKey: "Name of a new member",
     newKeyShort: "new member",
     addKey: "Add",
+    rename: (name: string) => `Rename ${name}`,
+    newName: (name: string) => `New name of ${name}`,
     keyTaken: "There is a member of this name.",
     variant: (name: string) => `Variant of ${name}`,
     noVariant: "Fits no variant",

@@ -136,6 +136,11 @@ export function removeMembers(object: ObjectNode, gone: (member: Member) => bool
   return without(object, object.members.map((m) => m.keyStart), object.members.map((m) => m.value.end), which);
 }
 
+/** Gives members another key; their values and everything around them keep their bytes. */
+export function renameMembers(text: string, object: ObjectNode, from: string, to: string): Edit[] {
+  return object.members.filter((m) => m.key === from).map((m) => ({ start: m.keyStart, end: keyEnd(text, m), text: JSON.stringify(to) }));
+}
+
 export function removeItem(array: ArrayNode, index: number): Edit[] {
   return array.items[index] ? without(array, array.items.map((n) => n.start), array.items.map((n) => n.end), new Set([index])) : [];
 }

@@ -5,7 +5,7 @@ import { getContext, setContext, tick } from "svelte";
 import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import type { ArgumentProblem } from "../../host/api";
 import { parse, type Node, type Parsed } from "../json/json";
-import { apply, around, insertItem, insertMember, made, removeItem, removeMembers, replace, swapItems, typed, type Change, type Edit, type Make } from "./edit";
+import { apply, around, insertItem, insertMember, made, removeItem, removeMembers, renameMembers, replace, swapItems, typed, type Change, type Edit, type Make } from "./edit";
 import { Schemas } from "./shape";
 
 export type Source = {
@@ -202,6 +202,20 @@ export class Place {
       this.form.edit(removeItem(above, gone), "");
       this.form.renumber(this.parent?.pointer ?? "", (i) => (i === gone ? null : i > gone ? i - 1 : i));
     }
+  }
+  /** Gives this member another key; what is unfolded in it goes along. */
+  rename(key: string): Place | null {
+    const above = this.parent;
+    if (above?.node?.kind !== "object" || typeof this.step !== "string") return null;
+    const now = above.member(key);
+    for (const map of [this.form.opened, this.form.picked] as SvelteMap<string, boolean | number>[])
+      for (const [pointer, value] of [...map]) {
+        if (pointer !== this.pointer && !under(pointer, this.pointer)) continue;
+        map.delete(pointer);
+        map.set(now.pointer + pointer.slice(this.pointer.length), value);
+      }
+    this.form.edit(renameMembers(this.form.text, above.node, this.step, key), "");
+    return now;
   }
   /** Takes members out and puts others in; the rest of the object keeps its bytes. */
   reshape(gone: (key: string) => boolean, now: readonly [key: string, raw: string][]): void {
