@@ -58,6 +58,11 @@ export function keepKeyboard(root: HTMLElement): () => void {
   const watch = new MutationObserver((records) => {
     const gone = last;
     if (!gone || document.activeElement !== document.body) return;
+    // A list that is put in another order takes its rows out and in again; the keyboard stays on the one it was on.
+    if (gone.isConnected && gone instanceof HTMLElement && records.some((r) => [...r.removedNodes].some((node) => node.contains(gone)))) {
+      gone.focus({ preventScroll: true });
+      return;
+    }
     const record = records.find((r) => (r.type === "attributes" ? r.target === gone && gone.matches(":disabled") : !gone.isConnected && [...r.removedNodes].some((node) => node.contains(gone))));
     if (!record) return;
     last = null;
