@@ -2,6 +2,8 @@
 // shots` takes their pictures.
 
 import { fileURLToPath } from "node:url";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { makeHome, real, serve } from "./app.js";
 
 /** A server whose tools have schemas of all kinds. */
@@ -275,6 +277,57 @@ export const states = {
       await openEditor(tab, "everything: 13 tools");
       await tab.getByRole("textbox", { name: "Name", exact: true }).fill("all-of-it");
       await tab.getByText("Leaves it Dangling in").waitFor();
+    },
+  },
+
+  names: {
+    declared: {
+      [`a-name-that-is-as-long-as-names-may-be-${"and-longer-".repeat(12)}`.slice(0, 128)]: { ...real.time, description: "It goes on. ".repeat(40) },
+      "<img src=x onerror=alert(1)>": real.time,
+      "turned\u202eround": { command: "x" },
+      "": { command: "x" },
+      long: { command: `/very/${"long/".repeat(40)}path`, args: Array.from({ length: 40 }, (_, i) => `--option-${i}=${"x".repeat(40)}`) },
+      remote: { type: "http", url: `https://example.com/${"segment/".repeat(40)}` },
+    },
+    go: async (tab) => {
+      await tab.keyboard.press("Control+,");
+      await tab.getByRole("button", { name: /^a-name-that-is-as-long/ }).click();
+      await tab.getByText("Declared in").waitFor();
+      await button(tab, "(no name): Unavailable. Details").waitFor();
+    },
+  },
+
+  workspaces: {
+    declared: real,
+    go: async (tab, home) => {
+      for (const name of ["alpha", `a-folder-with-a-name-that-${"goes-on-and-".repeat(8)}on`]) {
+        mkdirSync(join(home.path, name));
+        await tab.getByRole("navigation").getByRole("button", { name: "Add a workspace" }).click();
+        await tab.getByRole("textbox", { name: "Path of the folder" }).fill(join(home.path, name));
+        await tab.keyboard.press("Enter");
+        // Its first conversation is made, and opens.
+        await tab.getByRole("region", { name, exact: true }).locator('[aria-current="page"]').waitFor();
+      }
+      await tab.keyboard.press("Control+,");
+      await tab.getByRole("tab", { name: "Workspaces" }).click();
+      await tab.getByRole("heading", { name: "Other workspaces" }).waitFor();
+    },
+  },
+
+  timeline: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["time"]);
+      await chooseTool(tab, "convert", "convert_time");
+      await call(tab, { source_timezone: `Nowhere/${"long".repeat(60)}`, time: "12:00", target_timezone: "Asia/Kolkata" });
+      await allow(tab, "convert_time");
+      await tab.getByText("The tool reported an error").first().waitFor();
+      await call(tab, { source_timezone: "Asia/Tokyo", time: "12:00", target_timezone: "Asia/Kolkata" });
+      await tab.locator('button[aria-disabled="false"]', { hasText: "Deny" }).click();
+      await tab.getByText("Denied").first().waitFor();
+      await button(tab, "What the signs mean").click();
+      await button(tab, "As a table").click();
+      await tab.getByRole("region", { name: "As a table" }).waitFor();
     },
   },
 
