@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Transaction;
+use rusqlite::{Transaction, params_from_iter};
 
 use super::{Result, Store, meaning, now, optional, word};
 use crate::approval::Level;
@@ -225,21 +225,27 @@ impl Store {
     }
 }
 
+/// Statements for all conversations, or for the one with the id `?1`: its workspaces in order, and itself. One is looked up
+/// several times for each call, so it is found by the index.
+pub(super) fn statements(one: bool) -> [String; 2] {
+    let of = |column: &str| if one { format!(" WHERE {column} = ?1") } else { String::new() };
+    [
+        format!("SELECT conversation, workspace FROM conversation_workspaces{} ORDER BY position", of("conversation")),
+        format!("SELECT id, title, level, discovery, draft, temporary, updated_at, first_call FROM conversations{}", of("id")),
+    ]
+}
+
 fn conversations(t: &Transaction<'_>, only: Option<&str>) -> Result<Vec<ConversationRow>> {
+    let [of_workspaces, of_conversations] = statements(only.is_some());
     let mut workspaces: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut statement = t.prepare_cached(
-        "SELECT conversation, workspace FROM conversation_workspaces WHERE ?1 IS NULL OR conversation = ?1 ORDER BY position",
-    )?;
-    for row in statement.query_map([only], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
+    let mut statement = t.prepare_cached(&of_workspaces)?;
+    for row in statement.query_map(params_from_iter(only), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
         let (conversation, workspace) = row?;
         workspaces.entry(conversation).or_default().push(workspace);
     }
-    let mut statement = t.prepare_cached(
-        "SELECT id, title, level, discovery, draft, temporary, updated_at, first_call FROM conversations
-         WHERE ?1 IS NULL OR id = ?1",
-    )?;
+    let mut statement = t.prepare_cached(&of_conversations)?;
     let mut rows = Vec::new();
-    let mut found = statement.query([only])?;
+    let mut found = statement.query(params_from_iter(only))?;
     while let Some(row) = found.next()? {
         let id: String = row.get(0)?;
         rows.push(ConversationRow {

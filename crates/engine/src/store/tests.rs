@@ -222,6 +222,29 @@ async fn a_conversation_belongs_to_one_living_process() {
     assert_eq!(again.take("c1").await.unwrap(), Lease::Taken);
 }
 
+/// However many conversations there are, one of them is found without a look at the others.
+#[tokio::test]
+async fn one_conversation_is_found_by_its_id() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    let workspace = WorkspaceRow { id: "w1".into(), machine: "local".into(), path: "/w".into() };
+    store.add_workspace(workspace).await.unwrap();
+    for id in ["c1", "c2"] {
+        let workspaces = if id == "c2" { vec!["w1".into()] } else { vec![] };
+        store.create_conversation(ConversationRow { workspaces, ..row(id) }).await.unwrap();
+    }
+    let found = store.conversation("c2").await.unwrap();
+    assert_eq!(found, Some(ConversationRow { workspaces: vec!["w1".into()], ..row("c2") }));
+    assert_eq!(store.conversation("c3").await.unwrap(), None);
+    for statement in conversations::statements(true) {
+        let plan: String = store
+            .run(move |c| Ok(c.query_row(&format!("EXPLAIN QUERY PLAN {statement}"), ["c2"], |row| row.get(3))?))
+            .await
+            .unwrap();
+        assert!(plan.starts_with("SEARCH "), "{plan}");
+    }
+}
+
 /// Two processes at once lose nothing, and each notices the other's writes but not its own.
 #[tokio::test]
 async fn writes_of_two_processes_are_all_kept_and_noticed() {
