@@ -211,6 +211,81 @@ async fn a_session_that_is_lost_again_at_once_ends_the_connection() {
     assert_eq!((server.count("initialize"), server.count("tools/call")), (2, 2));
 }
 
+/// What a server says when the session is opened again is what the person hears.
+#[tokio::test]
+async fn a_session_that_cannot_be_opened_again_says_why() {
+    let version = |seen: &Seen, version: &str| {
+        let info = json!({ "name": "http", "version": "3.0" });
+        Reply::json(seen.result(json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": info })))
+    };
+    type Answer = fn(&Seen) -> Reply;
+    let cases: [(Answer, &str); 4] = [
+        (
+            |_| Reply::Http(401, vec![("WWW-Authenticate", "Bearer".into())], vec![]),
+            "The server did not accept `Authorization` of the entry's `headers` (401). The token may be wrong, expired or for another \
+             server; check the variable it comes from.",
+        ),
+        (
+            |_| Reply::status(403, "your seat is taken"),
+            "The server refuses access (403). It says: your seat is taken. The token in `Authorization` of the entry's `headers` may lack \
+             a permission that the server wants.",
+        ),
+        (
+            |_| Reply::status(503, "starting"),
+            "The server failed (503 Service Unavailable). It says: starting. Its own log may say why.",
+        ),
+        (|_| Reply::status(204, ""), "It forgot the session, and a new one could not be opened."),
+    ];
+    for (reply, expected) in cases {
+        let (message, server) = reopened(reply).await;
+        assert_eq!(message, expected);
+        assert_eq!((server.count("initialize"), server.count("tools/call")), (2, 1));
+    }
+    let (message, server) = reopened(move |seen| version(seen, "2099-01-01")).await;
+    assert!(
+        message.starts_with(
+            "It forgot the session, and opened a new one in another version. It speaks version 2099-01-01 of the protocol, and Mework \
+             knows 2024-11-05, "
+        ),
+        "{message}"
+    );
+    assert_eq!(server.count("tools/call"), 1);
+    // A version that is known is as good as the one before.
+    let server = HttpServer::start(|seen, server| {
+        let again = seen.method() == "initialize" && server.count("initialize") == 2;
+        again.then(|| match server.good_reply(seen) {
+            Reply::Http(status, headers, body) => {
+                let body = String::from_utf8(body).unwrap().replace("2025-11-25", "2025-06-18");
+                Reply::Http(status, headers, body.into_bytes())
+            }
+            other => other,
+        })
+    })
+    .await;
+    let connection = open(&Bench::new(), &server).await;
+    server.forget();
+    assert_eq!(echo(&connection, json!({ "n": 1 })).await, json!({ "n": 1 }));
+    let sent = server.seen().into_iter().rfind(is_call).unwrap();
+    assert_eq!(sent.header("mcp-protocol-version"), "2025-06-18");
+}
+
+/// Why a call broke that found its session forgotten, when the server answers like this to be opened again.
+async fn reopened(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> (String, HttpServer) {
+    let server = HttpServer::start(move |seen, server| match seen.method() {
+        "initialize" if server.count("initialize") == 2 => Some(reply(seen)),
+        _ => None,
+    })
+    .await;
+    let mut bench = Bench::new();
+    bench.set("DOCS_TOKEN", "t0p-s3cret");
+    let entry = json!({ "type": "http", "url": server.url(), "headers": { "Authorization": "Bearer ${DOCS_TOKEN}" } });
+    let connection = open_as(&bench, entry, None).await.unwrap();
+    server.forget();
+    let message = broken(&connection).await;
+    assert!(!connection.is_open());
+    (message, server)
+}
+
 /// Progress and requests of the server ride in the stream before the answer (row 31: they get an error).
 #[tokio::test]
 async fn an_answer_in_a_stream_with_progress_and_requests() {

@@ -3,6 +3,7 @@
 //!
 //! It does not know about approvals or conversations' settings; a conversation is only a key here.
 
+mod again;
 mod batch;
 pub mod connection;
 mod failure;

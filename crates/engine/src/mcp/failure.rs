@@ -224,15 +224,19 @@ pub(super) fn asked(era: Era) -> &'static str {
 fn answered(end: &HandshakeEnd, asked: &str) -> String {
     match end {
         HandshakeEnd::Refused(words) => format!("It refused to begin. Its answer to `{asked}` was: {words}"),
-        HandshakeEnd::WrongVersion(theirs) => format!(
-            "It speaks {} of the protocol, and Mework knows {}. Update the server or Mework.",
-            if theirs.is_empty() { "no version".into() } else { format!("version {}", theirs.join(", ")) },
-            known_versions().join(", ")
-        ),
+        HandshakeEnd::WrongVersion(theirs) => wrong_version(theirs),
         HandshakeEnd::Malformed | HandshakeEnd::Exited | HandshakeEnd::Silent(_) | HandshakeEnd::Ended(_) => {
             format!("What it answered to `{asked}` is no answer to it.")
         }
     }
+}
+
+pub(super) fn wrong_version(theirs: &[String]) -> String {
+    format!(
+        "It speaks {} of the protocol, and Mework knows {}. Update the server or Mework.",
+        if theirs.is_empty() { "no version".into() } else { format!("version {}", theirs.join(", ")) },
+        known_versions().join(", ")
+    )
 }
 
 /// What can be seen of a server by now.

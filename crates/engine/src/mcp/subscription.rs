@@ -14,17 +14,12 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::again::Again;
 use super::link::Link;
 
 pub(super) const METHOD: &str = "subscriptions/listen";
 pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// Subscriptions in a row that ended soon and brought nothing, before it is not asked again.
-const FRUITLESS: u32 = 5;
-/// One that lived this long did not fail: what stands between may end streams that are quiet for a while.
-const LIVED: Duration = Duration::from_secs(30);
-/// The pause before the next one; it doubles with each fruitless one.
-const PAUSE: Duration = Duration::from_secs(1);
 /// How long telling a server that a subscription is of no use may take.
 const CANCEL_NOTICE: Duration = Duration::from_secs(2);
 
@@ -58,7 +53,7 @@ enum Accepted {
 
 impl Subscribed {
     /// From here on nothing that was said of an earlier one counts.
-    fn begin(&self) {
+    pub fn begin(&self) {
         *self.id.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.said.send_replace(Said::default());
     }
@@ -70,6 +65,11 @@ impl Subscribed {
 
     pub fn brought_news(&self) {
         self.said.send_if_modified(|said| !std::mem::replace(&mut said.news, true));
+    }
+
+    /// Tools changed since it began.
+    pub fn has_news(&self) -> bool {
+        self.said.borrow().news
     }
 
     /// An acknowledgment, or the server's word that it ends a subscription; heard only of the one that was asked for last.
@@ -118,18 +118,14 @@ enum End {
 /// Keeps a subscription for as long as the connection lives, or until it is no use. `listening` becomes true with the first
 /// acknowledgment, and is dropped when there will be none.
 pub(super) async fn keep(link: Link, listening: watch::Sender<bool>) {
-    let mut fruitless = 0;
+    let mut again = Again::default();
     loop {
         let begun = Instant::now();
         if once(&link, &listening).await == End::ForGood {
             return;
         }
-        let fruitful = begun.elapsed() >= LIVED || link.wire.subscribed.said.borrow().news;
-        fruitless = if fruitful { 1 } else { fruitless + 1 };
-        if fruitless > FRUITLESS {
-            return;
-        }
-        sleep(PAUSE * 2u32.pow(fruitless - 1)).await;
+        let Some(pause) = again.after(begun.elapsed(), link.wire.subscribed.has_news(), None) else { return };
+        sleep(pause).await;
     }
 }
 
@@ -225,7 +221,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_subscription_that_never_lasts_is_given_up_and_one_that_does_is_not() {
         assert_eq!(asked(Duration::ZERO, 100).await, 6, "once, and five times again");
-        assert_eq!(asked(LIVED, 100).await, 100);
+        assert_eq!(asked(Duration::from_secs(30), 100).await, 100);
     }
 
     #[test]

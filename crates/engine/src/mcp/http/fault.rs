@@ -1,6 +1,7 @@
 //! What can be wrong with an HTTP server's answers, and the words for it: what happened and what to do. No word of a
 //! server is in it unscrubbed when it is shown, and never an address's query.
 
+use super::super::failure::wrong_version;
 use crate::limits;
 use crate::machine::http::HttpError;
 use crate::text::cut;
@@ -57,6 +58,8 @@ pub enum Fault {
     BrokenOff,
     #[error("It forgot the session, and a new one could not be opened.")]
     SessionLost,
+    #[error("It forgot the session, and opened a new one in another version. {}", wrong_version(std::slice::from_ref(.0)))]
+    WrongVersion(String),
     #[error("It gave the session an id that the protocol does not allow.")]
     BadSessionId,
 }

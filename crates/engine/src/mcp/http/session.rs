@@ -13,7 +13,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::super::again::Again;
 use super::super::batch::Batch;
+use super::super::failure::known_versions;
 use super::super::framer::{Ended, Gauge};
 use super::super::log::{ServerLog, Source};
 use super::super::subscription;
@@ -34,7 +36,9 @@ const JSON: &str = "application/json";
 /// Bytes shown of what is no protocol message.
 const NOT_A_MESSAGE_BYTES: usize = 120;
 const SESSION_ID_BYTES: usize = 1024;
-/// Reconnections in a row that brought nothing new, before a stream is given up.
+/// Shown of a protocol version that is not known.
+const VERSION_BYTES: usize = 40;
+/// Reconnections in a row that brought nothing new, before an answer's stream is given up.
 const FRUITLESS: u32 = 5;
 /// How long the rest of a stream may take after its answer came: read to its end, the socket can be used again.
 const REST: Duration = Duration::from_secs(1);
@@ -53,6 +57,8 @@ pub(in crate::mcp) struct Session {
     opened: watch::Sender<u64>,
     opening: tokio::sync::Mutex<()>,
     gauge: Mutex<Gauge>,
+    /// When it is listened again, from the beginning.
+    again: Again,
 }
 
 #[derive(Default)]
@@ -63,6 +69,11 @@ struct State {
     /// The message that opened the session; none in the era without sessions.
     initialize: Option<Vec<u8>>,
     running: HashMap<RequestId, AbortHandle>,
+}
+
+/// The server wants other credentials than it got.
+fn is_denial(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
 /// What the head of an answer to a request means.
@@ -92,6 +103,7 @@ impl Session {
             opened: watch::channel(0).0,
             opening: tokio::sync::Mutex::default(),
             gauge: Mutex::new(Gauge::new(Instant::now())),
+            again: Again::default(),
         }
     }
 
@@ -226,10 +238,8 @@ impl Session {
         }
         let in_session = request.method != "initialize" && self.state().session.is_some();
         let refusal = Refusal::read(response, self.log.scrubber()).await;
-        if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
-            let sent = self.headers.keys().map(ToString::to_string).collect();
-            let Refusal { scheme, words, .. } = refusal;
-            return Err(Fault::Denied { status: status.as_u16(), scheme, sent, words }.into());
+        if is_denial(status) {
+            return Err(self.refused(status, refusal).into());
         }
         // Servers should say 404, and some say 400 and what they mean.
         let names_session = || refusal.words.as_deref().is_some_and(|words| words.to_ascii_lowercase().contains("session"));
@@ -238,8 +248,18 @@ impl Session {
         }
         match refusal.error {
             Some(error) => Ok(Head::Error(error)),
-            None => Err(Fault::Status { status: status.as_u16(), words: refusal.words }.into()),
+            None => Err(self.refused(status, refusal).into()),
         }
+    }
+
+    /// What a refusal means that is about more than one request.
+    fn refused(&self, status: StatusCode, refusal: Refusal) -> Fault {
+        let Refusal { scheme, words, .. } = refusal;
+        if is_denial(status) {
+            let sent = self.headers.keys().map(ToString::to_string).collect();
+            return Fault::Denied { status: status.as_u16(), scheme, sent, words };
+        }
+        Fault::Status { status: status.as_u16(), words }
     }
 
     /// Takes the session's id, if the server gives one. It is as good as a password (row 39).
@@ -387,10 +407,9 @@ impl Session {
     /// Sends what has no answer. Only a refusal that concerns everything ends the connection.
     pub async fn notice(&self, bytes: Vec<u8>) {
         match self.post(None, bytes).await {
-            Ok(response) if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                let (status, refusal) = (response.status().as_u16(), Refusal::read(response, self.log.scrubber()).await);
-                let sent = self.headers.keys().map(ToString::to_string).collect();
-                self.wire.end(Fault::Denied { status, scheme: refusal.scheme, sent, words: refusal.words }.into());
+            Ok(response) if is_denial(response.status()) => {
+                let (status, refusal) = (response.status(), Refusal::read(response, self.log.scrubber()).await);
+                self.wire.end(self.refused(status, refusal).into());
             }
             Ok(mut response) if content_type(&response).as_deref() != Some(EVENTS) => {
                 // A body that is not read keeps the socket from being used again.
@@ -414,16 +433,20 @@ impl Session {
         headers.remove(SESSION);
         headers.remove(VERSION);
         let mut response = self.send(Method::POST, headers, Some(bytes)).await?;
-        if !response.status().is_success() {
-            return Err(Fault::SessionLost.into());
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.refused(status, Refusal::read(response, self.log.scrubber()).await).into());
         }
         self.begin(&response)?;
         let version = match content_type(&response).as_deref() {
             Some(EVENTS) => first_version(&mut response).await?,
             _ => version_in(&body(&mut response).await?),
         };
-        let version = version.and_then(|version| HeaderValue::from_str(&version).ok()).ok_or(Fault::SessionLost)?;
-        self.state().version = Some(version);
+        let version = version.ok_or(Fault::SessionLost)?;
+        if !known_versions().contains(&version.as_str()) {
+            return Err(Fault::WrongVersion(self.log.scrubber().show_cut(&version, VERSION_BYTES)).into());
+        }
+        self.state().version = HeaderValue::from_str(&version).ok();
         self.notice(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_vec()).await;
         // It may be another version of the server that answers now.
         self.wire.mark_tools_changed();
@@ -434,9 +457,11 @@ impl Session {
     /// Listens for what the server says by itself, where it offers that. Never the cause of a connection's end, unless a
     /// bound is broken.
     pub async fn listen(&self) {
-        let (mut place, mut fruitless) = (Place::default(), 0);
+        let (mut place, mut again, mut first) = (Place::default(), self.again.clone(), true);
         let mut opened = self.opened.subscribe();
         loop {
+            let begun = Instant::now();
+            self.wire.subscribed.begin();
             match self.get(place.last_id.as_ref()).await {
                 Ok(mut response) if response.status().is_success() && content_type(&response).as_deref() == Some(EVENTS) => {
                     match self.events(&mut response, None, &mut place).await {
@@ -444,22 +469,21 @@ impl Session {
                         Err(why) => return self.wire.end(why),
                     }
                 }
-                Ok(response) if response.status() == StatusCode::NOT_FOUND && fruitless > 0 => {
+                Ok(response) if response.status() == StatusCode::NOT_FOUND && !first => {
                     // The session is gone; the next request opens another.
                     if opened.changed().await.is_err() {
                         return;
                     }
-                    (place, fruitless) = (Place::default(), 0);
+                    (place, again, first) = (Place::default(), self.again.clone(), true);
                     continue;
                 }
                 Ok(_) => return,
                 Err(_) => {}
             }
-            fruitless = if std::mem::take(&mut place.news) { 1 } else { fruitless + 1 };
-            if fruitless > FRUITLESS {
-                return;
-            }
-            sleep(place.pause(fruitless)).await;
+            first = false;
+            // Any event at all is no news: a server could have itself asked again without end.
+            let Some(pause) = again.after(begun.elapsed(), self.wire.subscribed.has_news(), place.pause) else { return };
+            sleep(pause).await;
         }
     }
 
@@ -487,3 +511,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,7 +144,8 @@ impl Reader {
 #[derive(Debug, Default)]
 pub struct Place {
     pub last_id: Option<HeaderValue>,
-    pause: Option<Duration>,
+    /// How long the server wants to be left alone before a reconnection.
+    pub pause: Option<Duration>,
     /// Events since the last (re)connection.
     pub news: bool,
 }
