@@ -20,7 +20,7 @@ use url::{Host, Url};
 use super::environment::Environment;
 use crate::limits;
 pub use proxy::{ProxyProblem, Via};
-use resolver::{NameProblem, Resolver};
+use resolver::{Ask, NameProblem, Resolver};
 pub use tls::TlsProblem;
 pub(super) use tls::{Roots, TlsSettings};
 
@@ -97,13 +97,14 @@ struct About {
 impl Client {
     /// `url` must have passed [`crate::machine::address`]'s rule for `http://`.
     pub(super) fn new(url: &Url, environment: &Environment, tls: &TlsSettings) -> Result<Self, ClientError> {
-        let resolver = Resolver::of_system(url.scheme() == "http");
-        Self::with(url, environment, tls, resolver)
+        Self::asking(url, environment, tls, resolver::system)
     }
 
-    fn with(url: &Url, environment: &Environment, tls: &TlsSettings, resolver: Resolver) -> Result<Self, ClientError> {
+    /// The same with another answer to what a name leads to; what may be done with it is decided here (row 10).
+    fn asking(url: &Url, environment: &Environment, tls: &TlsSettings, ask: impl Ask) -> Result<Self, ClientError> {
         let proxy = proxy::choose(url, environment)?;
         let secure = url.scheme() == "https";
+        let resolver = Resolver::new(!secure, ask);
         let config = tls.config(secure).map_err(ClientError::Tls)?;
         // `no_proxy` first: it keeps the process's own environment and settings out.
         let mut builder = reqwest::Client::builder()

@@ -21,7 +21,16 @@ pub(super) enum NameProblem {
     Unresolved { name: String, why: String },
 }
 
-type Answer = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub(super) type Answer = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// What a name leads to.
+pub(super) trait Ask: Fn(String) -> Answer + Send + Sync + 'static {}
+impl<F: Fn(String) -> Answer + Send + Sync + 'static> Ask for F {}
+
+/// The system's answer.
+pub(super) fn system(name: String) -> Answer {
+    Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect()) })
+}
 
 #[derive(Clone)]
 pub(super) struct Resolver {
@@ -37,13 +46,7 @@ impl fmt::Debug for Resolver {
 }
 
 impl Resolver {
-    pub fn of_system(private_only: bool) -> Self {
-        Self::new(private_only, |name| {
-            Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect()) })
-        })
-    }
-
-    pub fn new(private_only: bool, ask: impl Fn(String) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn new(private_only: bool, ask: impl Ask) -> Self {
         Self { private_only, ask: Arc::new(ask) }
     }
 
