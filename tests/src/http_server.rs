@@ -350,7 +350,7 @@ async fn chunk(socket: &mut (impl AsyncWrite + Unpin), text: &str) -> std::io::R
 }
 
 /// The next request of a connection, if one comes.
-async fn request(socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<Seen>> {
+pub(crate) async fn request(socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<Seen>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

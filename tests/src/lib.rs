@@ -7,7 +7,9 @@ pub mod http_server;
 #[cfg(target_os = "linux")]
 pub mod notifications;
 pub mod programs;
+pub mod proxy;
 pub mod servers;
+pub mod tls;
 #[cfg(target_os = "linux")]
 pub mod window;
 

@@ -1,13 +1,14 @@
 //! What is said of an HTTP server that cannot be used, and at which stage: one fault after the other, on real sockets.
 //! Nowhere a secret, and never an address's query.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mework_engine::mcp::probe::{Report, probe};
 use mework_engine::mcp::{Failure, Stage};
 use mework_tests::http_server::{HttpServer, Reply, Step};
+use mework_tests::proxy::Proxy;
 use mework_tests::servers::{Bench, Memory};
+use mework_tests::tls;
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -247,32 +248,78 @@ async fn a_proxy_that_cannot_be_reached_is_named() {
     assert!(failure.message.starts_with(&proxy) && !failure.message.contains("pr0xy-s3cret"), "{failure:?}");
 }
 
+/// B48: a public host is reached through the proxy, which gets the credentials of its address and nothing of the entry;
+/// the server gets none of the proxy's, and nobody else sees either. A private host is not asked of the proxy.
+#[tokio::test]
+async fn b48_a_public_host_is_reached_through_the_proxy() {
+    let server = HttpServer::secure(tls::acceptor()).await;
+    let proxy = Proxy::start(server.port(), "Basic bWU6cHIweHkvczNjcmV0").await;
+    let bench = |password: &str| {
+        let mut bench = Bench::new();
+        bench.set("SSL_CERT_FILE", tls::file("authority.pem").to_str().unwrap());
+        bench.set("HTTPS_PROXY", &format!("http://me:{password}@127.0.0.1:{}", proxy.port()));
+        bench.set("TOKEN", "s3cret-t0ken");
+        bench
+    };
+    let entry = |at: &str| json!({ "type": "http", "url": format!("https://{at}/mcp?key=qu3ry-s3cret"), "headers": bearer() });
+    let public = entry("docs.example.com");
+    let seen_of = async |bench: &Bench, report: &Report| {
+        let id = bench.server("http", public.clone()).await.id;
+        let lines: Vec<String> = bench.logs.lines(&id).into_iter().map(|line| line.text).collect();
+        let shown = format!("{report:?} {lines:?}");
+        for secret in ["pr0xy/s3cret", "pr0xy%2Fs3cret", "wr0ng-s3cret", "bWU6", "s3cret-t0ken", "qu3ry-s3cret"] {
+            assert!(!shown.contains(secret), "{secret} is in {shown}");
+        }
+    };
+
+    let right = bench("pr0xy%2Fs3cret");
+    let report = tested(&right, public.clone(), PATIENCE).await;
+    assert!(report.ok(), "{report:?}");
+    seen_of(&right, &report).await;
+    let via = format!("docs.example.com:443 through the proxy http://127.0.0.1:{} (from HTTPS_PROXY)", proxy.port());
+    assert_eq!(report.stages[1].message.as_deref(), Some(via.as_str()));
+    let asked = proxy.asked();
+    assert!(!asked.is_empty());
+    for asked in &asked {
+        assert_eq!((asked.verb.as_str(), asked.path.as_str()), ("CONNECT", "docs.example.com:443"));
+        assert_eq!((asked.header("host"), asked.header("authorization")), ("docs.example.com:443", ""), "{asked:?}");
+    }
+    for seen in server.seen() {
+        assert_eq!((seen.header("authorization"), seen.header("proxy-authorization")), ("Bearer s3cret-t0ken", ""));
+        assert_eq!((seen.header("host"), seen.path.as_str()), ("docs.example.com", "/mcp?key=qu3ry-s3cret"));
+    }
+
+    let report = tested(&right, entry(&format!("localhost:{}", server.port())), PATIENCE).await;
+    assert!(report.ok(), "{report:?}");
+    assert_eq!(proxy.asked().len(), asked.len(), "a private host is nobody's to lead to");
+
+    let wrong = bench("wr0ng-s3cret");
+    let report = tested(&wrong, public.clone(), PATIENCE).await;
+    seen_of(&wrong, &report).await;
+    let failure = report.failure.unwrap();
+    let words = format!(
+        "The proxy http://127.0.0.1:{} (from HTTPS_PROXY) could not be used to reach docs.example.com:443: ",
+        proxy.port()
+    );
+    assert!(failure.message.starts_with(&words) && failure.message.contains("auth"), "{failure:?}");
+    assert_eq!(failure.stage, Stage::Start);
+}
+
 /// B48: an unknown authority is refused in plain words; one that the system trusts works.
 #[tokio::test]
 async fn b48_certificates_are_the_platforms() {
-    use rustls::pki_types::pem::PemObject;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("certificates");
-    let certificates = vec![CertificateDer::from_pem_file(folder.join("localhost.pem")).unwrap()];
-    let key = PrivateKeyDer::from_pem_file(folder.join("localhost.key")).unwrap();
-    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(certificates, key)
-        .unwrap();
-    let server = HttpServer::secure(tokio_rustls::TlsAcceptor::from(Arc::new(config))).await;
+    let server = HttpServer::secure(tls::acceptor()).await;
     let url = |host: &str| json!({ "type": "http", "url": format!("https://{host}:{}/mcp", server.port()) });
 
     let mut company = Bench::new();
-    company.set("SSL_CERT_FILE", folder.join("authority.pem").to_str().unwrap());
+    company.set("SSL_CERT_FILE", tls::file("authority.pem").to_str().unwrap());
     assert!(tested(&company, url("localhost"), PATIENCE).await.ok());
     let wrong = tested(&company, url("127.0.0.1"), PATIENCE).await.failure.unwrap();
     assert!(wrong.message.contains("its certificate is for another name"), "{wrong:?}");
     assert_eq!(wrong.stage, Stage::Start);
 
     let mut elsewhere = Bench::new();
-    elsewhere.set("SSL_CERT_FILE", folder.join("localhost.pem").to_str().unwrap());
+    elsewhere.set("SSL_CERT_FILE", tls::file("localhost.pem").to_str().unwrap());
     let unknown = tested(&elsewhere, url("localhost"), PATIENCE).await.failure.unwrap();
     assert!(unknown.message.contains("signed by nobody this system trusts"), "{unknown:?}");
 }
