@@ -72,5 +72,10 @@ export function misfits() {
       else if (hit !== e && !e.contains(hit) && !hit.contains(e) && hit.closest("label")?.control !== e && !(isOn(hit) && !isOn(e))) found.add(`covered: ${name(e)} by ${name(hit)}`);
     }
   }
+  // What is typed in an editor is seen in another element that must lie exactly under it.
+  for (const area of root.querySelectorAll(".editor textarea")) {
+    const [typed, seen] = [area, area.parentElement.querySelector("pre")].map((e) => e.getBoundingClientRect());
+    if (shown(area) && Math.abs(typed.top - area.scrollTop - seen.top) > 1) found.add(`the text is ${px(typed.top - area.scrollTop - seen.top)} px from its caret: ${name(area)}`);
+  }
   return [...found];
 }
