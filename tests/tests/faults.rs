@@ -27,7 +27,7 @@ const VERSION: &str = "It speaks version 1.0 of the protocol, and Mework knows 2
 
 /// What becomes of the bad one.
 enum Comes {
-    /// It never says anything, and is not waited for.
+    /// It never says anything, and nobody waits for it; how long it is waited for is in `silence.rs`.
     Silent,
     /// Its badge is red, and says why.
     Fails(&'static str, String),
@@ -422,7 +422,9 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
         answered(not_http, Fails("start", not_http_words)),
         answered(dropped, FailsACall("echo", json!({}), dropped_words)).bound(|bad| assert_eq!(bad.asked("tools/call"), 1)),
         http("hang on everything", HttpFault::Hang(""), Silent).await,
-        http("hang on server/discover", HttpFault::Hang("server/discover"), Silent).await,
+        http("hang on server/discover", HttpFault::Hang("server/discover"), Works(3, &[], &[])).await.bound(|bad| {
+            assert_eq!(bad.http.as_ref().unwrap().log()[..2], ["POST server/discover", "POST initialize"]);
+        }),
         http("hang on tools/list", HttpFault::Hang("tools/list"), Silent).await,
         http("hang on tools/call", HttpFault::Hang("tools/call"), call_fails("echo", NOT_IN_TIME)).await,
         http("slow head of a greeting", HttpFault::SlowHead("initialize"), Silent).await,

@@ -96,15 +96,6 @@ async fn a_failed_stage_is_the_last_one() {
     eventually("something is left", || bench.tag.processes().is_empty()).await;
 }
 
-#[tokio::test]
-async fn greeting_and_listing_share_one_limit() {
-    let bench = Bench::new();
-    let server = bench.server("fake", bench.fake(&["--hang=tools/list"])).await;
-    let report = run(&bench, &server, &Memory::default(), Duration::from_secs(1)).await;
-    assert_eq!(stages(&report).last(), Some(&(Stage::List, false)));
-    assert!(report.took < Duration::from_secs(5), "{:?}", report.took);
-}
-
 /// Row 16: whatever a server says of itself, its report holds no secret of its entry, whole or begun.
 #[tokio::test]
 async fn row_16_a_report_holds_no_secret() {

@@ -179,8 +179,9 @@ impl Connection {
         report: &mut (dyn FnMut(StageReport) + Send),
     ) -> Result<Self, Failure> {
         let (greeted, begun) = http::greet::open(server, resolved, era, log, limit, report).await?;
-        let http::greet::Greeted { service, remote, wire, peer } = greeted;
-        let message = Some(introduction(&peer, log.scrubber()));
+        let http::greet::Greeted { service, remote, wire, peer, note } = greeted;
+        let message = introduction(&peer, log.scrubber());
+        let message = Some(note.iter().fold(message, |message, note| format!("{message}; {note}")));
         report(StageReport { stage: Stage::Handshake, took: begun.elapsed(), ok: true, message });
         let far = Far::Address { scrubber: log.scrubber().clone() };
         let link = Link { rmcp: service.peer().clone(), wire: wire.clone(), far };

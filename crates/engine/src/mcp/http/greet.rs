@@ -8,7 +8,7 @@ use rmcp::service::{RunningService, serve_client_with_lifecycle};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::super::failure::HandshakeEnd;
+use super::super::failure::{HandshakeEnd, asked};
 use super::super::framer::Ended;
 use super::super::handshake::{Client, mode, peer_of, refusal};
 use super::super::log::{ServerLog, Source};
@@ -33,6 +33,8 @@ pub(in crate::mcp) struct Greeted {
     pub remote: Remote,
     pub wire: std::sync::Arc<Wire>,
     pub peer: Peer,
+    /// Why greeting it took long, if the stages before have not said so.
+    pub note: Option<String>,
 }
 
 /// Reports the stages up to the first answer; the handshake's is the caller's, who knows how it is worded.
@@ -54,7 +56,7 @@ pub(in crate::mcp) async fn open(
     report(StageReport { stage: Stage::Program, took: begun.elapsed(), ok, message: Some(message) });
     let (client, _) = found.inspect_err(|failure| log.write(Source::Mework, &failure.message))?;
 
-    let mut start = Start { begun: Instant::now(), reached: None, at: client.at(), report };
+    let mut start = Start { begun: Instant::now(), reached: None, note: None, at: client.at(), report };
     let greeted = greet(&client, &resolved, remembered, log, limit, &mut start).await;
     let greeted = greeted.map_err(|(end, era)| {
         let failure = Failure::of_http(&end, era, scrubber);
@@ -66,7 +68,7 @@ pub(in crate::mcp) async fn open(
     });
     let since = start.reached.unwrap_or(start.begun);
     match greeted {
-        Ok(greeted) => Ok((greeted, since)),
+        Ok(greeted) => Ok((Greeted { note: start.note, ..greeted }, since)),
         Err(failure) => {
             if failure.stage == Stage::Handshake {
                 let message = Some(failure.message.clone());
@@ -104,6 +106,8 @@ async fn find(server: &Server, resolved: &ResolvedHttp, scrubber: &Scrubber) -> 
 struct Start<'a> {
     begun: Instant,
     reached: Option<Instant>,
+    /// What took long before the greeting that is tried now.
+    note: Option<String>,
     at: String,
     report: &'a mut (dyn FnMut(StageReport) + Send),
 }
@@ -112,7 +116,10 @@ impl Start<'_> {
     fn reached(&mut self) {
         if self.reached.is_none() {
             self.reached = Some(Instant::now());
-            let message = Some(format!("{} answers", self.at));
+            let message = Some(match self.note.take() {
+                Some(note) => format!("{} answers; {note}", self.at),
+                None => format!("{} answers", self.at),
+            });
             (self.report)(StageReport { stage: Stage::Start, took: self.begun.elapsed(), ok: true, message });
         }
     }
@@ -155,6 +162,11 @@ async fn greet(
         return Err((refused, first));
     }
     log.write(Source::Mework, "It did not take the first greeting; trying the other one");
+    if let HandshakeEnd::Silent(patience) = refused {
+        let (silence, second) = (asked(first), asked(second));
+        let seconds = patience.as_secs_f64().ceil();
+        start.note = Some(format!("it did not answer `{silence}` within {seconds} s, so it was asked `{second}`"));
+    }
     let again = match handshake(client, resolved, second, log, left, start).await {
         Ok(greeted) => return Ok(greeted),
         Err(end) => end,
@@ -211,7 +223,7 @@ async fn handshake(
                     Ok(peer) => {
                         let words = format!("Connected: {} {}, protocol {}", peer.name, peer.version, peer.protocol);
                         log.write(Source::Mework, &words);
-                        return Ok(Greeted { service, remote, wire, peer });
+                        return Ok(Greeted { service, remote, wire, peer, note: None });
                     }
                     Err(end) => end,
                 },
