@@ -80,6 +80,8 @@ pub enum ResultError {
     Malformed(String),
     #[error("The tool asks for input of its own while it runs, which Mework does not offer to servers.")]
     InputRequired,
+    #[error("The server put the call off: it wants to be asked again with a state that it gave, which Mework does not do.")]
+    PutOff,
     #[error("The result is of the type `{0}`, which Mework does not know.")]
     UnknownType(String),
 }
@@ -94,6 +96,23 @@ struct Written<'a> {
     is_error: Option<&'a RawValue>,
     #[serde(default, borrow, rename = "resultType")]
     result_type: Option<&'a RawValue>,
+    #[serde(default, borrow, rename = "inputRequests")]
+    input_requests: Option<&'a RawValue>,
+    #[serde(default, borrow, rename = "requestState")]
+    request_state: Option<&'a RawValue>,
+}
+
+impl Written<'_> {
+    /// What a result wants that is no answer yet.
+    fn wants(&self) -> ResultError {
+        let nothing =
+            |raw: &&RawValue| serde_json::from_str::<serde_json::Map<String, Value>>(raw.get()).is_ok_and(|of| of.is_empty());
+        match (self.input_requests, self.request_state) {
+            (Some(requests), _) if !nothing(&requests) => ResultError::InputRequired,
+            (_, Some(_)) => ResultError::PutOff,
+            (_, None) => ResultError::Malformed("it wants input and does not say which".into()),
+        }
+    }
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -131,7 +150,7 @@ pub fn parse(raw: &str) -> Result<CallResult, ResultError> {
     if let Some(kind) = written.result_type {
         match serde_json::from_str::<String>(kind.get()).as_deref() {
             Ok("complete") => {}
-            Ok("input_required") => return Err(ResultError::InputRequired),
+            Ok("input_required") => return Err(written.wants()),
             _ => return Err(ResultError::UnknownType(display_capped(kind.get(), 80))),
         }
     }
@@ -313,7 +332,21 @@ mod tests {
     #[test]
     fn results_of_the_newer_protocol_have_a_type() {
         assert!(!of(json!({ "resultType": "complete", "content": [] })).is_error);
-        assert_eq!(parse(r#"{"resultType":"input_required"}"#).unwrap_err(), ResultError::InputRequired);
+        let wants = |rest: Value| {
+            let mut result = json!({ "resultType": "input_required" });
+            result.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            parse(&result.to_string()).unwrap_err()
+        };
+        let question = json!({ "name": { "method": "elicitation/create", "params": {} } });
+        assert_eq!(wants(json!({ "inputRequests": question })), ResultError::InputRequired);
+        assert_eq!(wants(json!({ "inputRequests": question, "requestState": "s" })), ResultError::InputRequired);
+        // Nothing is asked of anybody.
+        for requests in [json!({ "requestState": "s" }), json!({ "requestState": "s", "inputRequests": {} })] {
+            let put_off = wants(requests);
+            assert_eq!(put_off, ResultError::PutOff);
+            assert!(put_off.to_string().starts_with("The server put the call off: it wants to be asked again"));
+        }
+        assert_eq!(wants(json!({})), ResultError::Malformed("it wants input and does not say which".into()));
         assert_eq!(parse(r#"{"resultType":"task"}"#).unwrap_err(), ResultError::UnknownType("\"task\"".into()));
     }
 
