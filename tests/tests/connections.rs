@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::future::pending;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mework_engine::machine::process::Tally;
 use mework_engine::mcp::connection::{CallError, Connection, prepare};
@@ -425,11 +425,10 @@ async fn calls_run_side_by_side_and_one_that_times_out_leaves_the_others() {
     gone(&bench).await;
 }
 
-/// A death during a call is told at once, not at the time-out.
+/// A death during a call is told as what it is, not as a time-out.
 #[tokio::test]
 async fn a_death_during_a_call_has_its_code_or_signal_and_last_words() {
     let bench = Bench::new();
-    let begun = Instant::now();
     let connection = open(&bench, &[]).await;
     let error = call(&connection, "die", json!({ "code": 3, "stderr": "out of cheese" })).await.unwrap_err();
     let CallError::Broken(failure) = error else { panic!("{error:?}") };
@@ -441,7 +440,6 @@ async fn a_death_during_a_call_has_its_code_or_signal_and_last_words() {
     let error = call(&connection, "die", json!({ "signal": 6 })).await.unwrap_err();
     assert_eq!(error.to_string(), "The server was ended by signal 6 (SIGABRT).");
     assert_eq!(error.failure().unwrap().exit_code, None);
-    assert!(begun.elapsed() < PATIENCE);
 }
 
 /// Progress reaches the caller in order; an answer to nobody's request is ignored (row 39).
@@ -489,13 +487,12 @@ async fn a_server_that_stops_reading_holds_nobody_up() {
     let bench = Bench::new();
     let connection = open(&bench, &["--stops-reading", "--deaf"]).await;
     list(&connection).await.unwrap();
-    let begun = Instant::now();
     let large = arguments(json!({ "a": "x".repeat(1_000_000) }));
     let error = connection.call("echo", &large, SHORT, None, pending()).await.unwrap_err();
     assert_eq!(error, CallError::TimedOut(SHORT));
-    connection.close().await;
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    gone(&bench).await;
+    // Nothing of the message that it never read is waited for.
+    tokio::time::timeout(PATIENCE, connection.close()).await.expect("closing hangs");
+    assert_eq!(bench.tag.processes(), [0; 0]);
 }
 
 /// B25, complaint 3.

@@ -278,15 +278,17 @@ mod tests {
         assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     }
 
+    /// What only an engine that goes back can find is refused, so none that goes back is there; and one that does would not
+    /// come to the end of this search in a lifetime.
     #[test]
     fn row_33_patterns_run_in_linear_time() {
+        for pattern in [r"(a)\1", "(?=a)a", "(?<!a)b", "(?>a+)b"] {
+            let schema = json!({ "properties": { "a": { "pattern": pattern } } });
+            assert!(skipped(schema, r#"{"a":"x"}"#).starts_with("its schema cannot be used"), "{pattern}");
+        }
         let schema = json!({ "properties": { "a": { "type": "string", "pattern": "^(a+)+$" } } });
-        let begun = std::time::Instant::now();
         let found = problems(schema, &format!("{{\"a\":\"{}!\"}}", "a".repeat(100_000)));
         assert_eq!(found.len(), 1);
-        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
-        let back = json!({ "properties": { "a": { "pattern": "(a)\\1" } } });
-        assert!(skipped(back, r#"{"a":"x"}"#).starts_with("its schema cannot be used"));
     }
 
     #[test]
