@@ -141,7 +141,13 @@ async fn b28_an_edited_workspace_number_goes_to_another_instance() {
     c.window.ok("conversation.set_workspaces", json!({ "id": c.conversation, "workspaces": workspaces })).await;
     let entry = c.start("place", "{}").await;
     let card = c.waiting(&entry).await;
-    assert_eq!(c.cards().await[0].cwd, folders[0].to_str().unwrap());
+    let shown = c.cards().await.remove(0);
+    assert_eq!(shown.cwd, folders[0].to_str().unwrap());
+    // What an edit would run in is known to whoever draws the card.
+    assert_eq!(shown.folders, folders.each_ref().map(|folder| folder.to_str().unwrap()));
+    // What is listed as defined otherwise than the card says would not be run by a yes.
+    let of = json!({ "conversation": c.conversation, "server": c.server, "tool": "place" });
+    assert_eq!(c.window.ok("tools.get", of).await["definition"], json!(shown.definition));
     for wrong in ["3", "0", "\"2\""] {
         let error = edit(&c.window, &card, &format!("{{\"workspace\": {wrong}}}")).await.unwrap_err();
         assert_eq!(error.message, "`workspace` must be one of these numbers: 1, 2.", "{wrong}");
@@ -150,6 +156,17 @@ async fn b28_an_edited_workspace_number_goes_to_another_instance() {
     let place: Value = serde_json::from_str(&text(&c.ended(&entry).await.state)).unwrap();
     assert_eq!(place["cwd"], json!(folders[1]));
     assert_eq!(c.sent("request tools/call"), 1);
+}
+
+/// B44: whoever tells of a card elsewhere has names for it that hold no secret, a browser too.
+#[tokio::test]
+async fn b44_a_cards_brief_names_are_scrubbed() {
+    let mut c = Calling::with(&[], json!({ "env": { "MEWORK_TEST_TOKEN": "progress" } })).await;
+    c.connected().await;
+    let entry = c.start("progress", "{}").await;
+    c.waiting(&entry).await;
+    let card = c.cards().await.remove(0);
+    assert_eq!((card.tool.as_str(), card.brief.server.as_str(), card.brief.tool.as_str()), ("progress", "fake", "•••"));
 }
 
 /// What was sent, edited or not, can be picked again in every conversation; what was not sent cannot, nor what went with its

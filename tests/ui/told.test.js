@@ -88,5 +88,15 @@ test("B44: the browser is asked by a click alone; then a waiting call is one not
     assert.deepEqual(told, [1, "everything wants to run echo", "Click to look and answer."]);
     await tab.evaluate(() => window.told[0].note.onclick());
     await tab.waitForFunction(() => document.activeElement?.id.startsWith("card-"));
+
+    // A call that ran for more than ten seconds tells of its end, too.
+    await tab.locator('button[aria-disabled="false"]', { hasText: "Deny" }).click();
+    await chooseTool(tab, "long", "trigger-long-running-operation");
+    await call(tab, { duration: 11, steps: 1 });
+    await allow(tab, "trigger-long-running-operation");
+    await tab.waitForFunction(() => window.told.at(-1).title === "trigger-long-running-operation on everything is done");
+    assert.equal(await tab.evaluate(() => window.told.at(-1).body), "Click to see what came back.");
+    await tab.evaluate(() => window.told.at(-1).note.onclick());
+    await tab.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Call of trigger-long-running-operation on everything");
   });
 });

@@ -234,6 +234,69 @@ test("B35: what cannot be sent is not sent, what does not fit may be; leaving th
   expect(asked("card.answer")).toEqual([{ card: "card-2", allow: true, arguments: '{"massage": 1}' }]);
 });
 
+test("B28, B35: the card shows the folder that the edited arguments name, and one that is none of the conversation's is no yes", async () => {
+  const folders = ["/home/ada/one", "/home/ada/two"];
+  await editing({ ...sampled, servers: [{ ...sampled.servers![0]!, folders }] });
+  const place = () => find("section.ask .where .cut", /.*/).textContent;
+  expect(place()).toBe("/home/ada/one");
+  for (const [text, folder] of [['{"message":"","workspace": 2}', folders[1]], ['{"workspace": 2.0}', folders[1]], ['{"workspace": 1}', folders[0]], ["{}", folders[0]], ['{"x": {"workspace": 2}}', folders[0]]] as const) {
+    write(cardEditor(), text);
+    await pass(900);
+    expect(place(), text).toBe(folder);
+  }
+  for (const wrong of ["3", "0", "1.5", '"2"', "null"]) {
+    write(cardEditor(), `{"message": "", "workspace": ${wrong}}`);
+    await pass(900);
+    expect(place(), wrong).toBe("No such workspace");
+    expect(button("Allow once").getAttribute("aria-disabled"), wrong).toBe("true");
+    button("Allow once").click();
+  }
+  button("Done editing").click();
+  await pass(900);
+  expect(find("section.ask .more", /./).textContent).toBe("`workspace` names none of this conversation's workspaces: it is a number from 1 to 2. Edit it, or reset it.");
+  expect(asked("card.answer")).toEqual([]);
+  button("Edit arguments").click();
+  await pass(10);
+  write(cardEditor(), '{"message": "", "workspace": 2}');
+  await pass(900);
+  button("Allow once").click();
+  await pass(100);
+  expect(asked("card.answer")).toEqual([{ card: "card-2", allow: true, arguments: '{"message": "", "workspace": 2}' }]);
+});
+
+test("row 6, B35: a card of a tool that its server changed says that a yes is void, and its form follows", async () => {
+  const tools = sampled.servers![0]!.tools!;
+  await open({ ...sampled, servers: [{ ...sampled.servers![0]!, tools }] });
+  await waiting('{"message":"hi"}');
+  button("Edit arguments").click();
+  await pass(100);
+  const fields = () => all("section.ask .form input, section.ask .form textarea").length;
+  expect([all(".outdated").length, fields()]).toEqual([0, 1]);
+  host.relist("sample", tools.map((t) => (t.name === "echo" ? { ...t, input_schema: { type: "object", required: ["message", "fresh"], properties: { message: { type: "string" }, fresh: { type: "string" } } } } : t)));
+  await pass(50);
+  // The list comes a little behind, and the buttons rest when the card moved.
+  await pass(200);
+  expect(find(".outdated", /./).textContent).toMatch(/^The server changed this tool since the call was asked for\./);
+  expect(said()).toMatch(/^The server changed this tool/);
+  expect(button("Allow once").getAttribute("aria-disabled")).toBe("true");
+  await pass(900);
+  expect(fields()).toBe(2);
+  button("Done editing").click();
+  await pass(900);
+  button("Allow once").click();
+  await pass(300);
+  expect(find("article", /^Call of echo/).textContent).toContain("The approval was for another call");
+});
+
+test("a card of a tool that is not offered any more says so", async () => {
+  const tools = sampled.servers![0]!.tools!;
+  await open({ ...sampled, servers: [{ ...sampled.servers![0]!, tools }] });
+  await waiting('{"message":"hi"}');
+  host.relist("sample", tools.filter((t) => t.name !== "echo"));
+  await pass(300);
+  expect(find(".outdated", /./).textContent).toBe("The server does not offer this tool any more, so allowing would not run it.");
+});
+
 test("B35: Reset goes back to what was asked for, and that is sent", async () => {
   await editing();
   write(cardEditor(), '{"message":"edited"}');
@@ -300,16 +363,4 @@ test("B44: what the desktop showed leads to the card, or to the call that ended"
   host.emit({ type: "show", conversation: "c2", entry });
   await pass(200);
   expect(document.activeElement?.id).toBe(`entry-${entry}`);
-});
-
-test("B35: a folder on the card is said to be the asked one's while the edit names another workspace", async () => {
-  await editing();
-  const folder = () => all("section.ask .where .chip").map(nameOf);
-  write(cardEditor(), '{"message":"asked", "n": 1}');
-  expect(folder()).toEqual([]);
-  write(cardEditor(), '{"message":"asked", "workspace": 2}');
-  expect(folder()).toEqual(["as asked for"]);
-  button("Reset").click();
-  await pass(10);
-  expect(folder()).toEqual([]);
 });

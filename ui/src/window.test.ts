@@ -2,7 +2,7 @@
 // The whole window on a played engine: what a person sees and does, found by accessible names.
 import { flushSync } from "svelte";
 import { beforeEach, expect, test } from "vitest";
-import { all, asked, button, find, fresh, host, key, nameOf, open, pass, sampled, startCall, waiting, write } from "../dev/window";
+import { all, asked, button, find, fresh, host, key, nameOf, open, pass, said, sampled, startCall, waiting, write } from "../dev/window";
 import type { Entry } from "./host/api";
 
 beforeEach(fresh);
@@ -173,6 +173,27 @@ test("a tool is picked by letters, its arguments start from the schema, and what
   expect(asked("call.start")).toEqual([{ conversation: "c1", server: "sample", tool: "add", arguments: '{"a": 1, "b": 2}' }]);
   await pass(1000);
   expect(asked("conversation.set_draft").at(-1)).toEqual({ id: "c1", draft: JSON.stringify({ server: "sample", tool: "add", arguments: '{"a": 1, "b": 2}' }) });
+});
+
+test("when a server changes a tool, the composer's form follows its schema, and what was written stays", async () => {
+  const tools = sampled.servers![0]!.tools!;
+  await open({ ...sampled, servers: [{ ...sampled.servers![0]!, tools }] });
+  key("/");
+  await pass(50);
+  find("[role=option]", /^echo/).click();
+  await pass(100);
+  const fields = () => all(".composer .form :is(input, textarea)").map((e) => [document.querySelector(`label[for="${e.id}"]`)?.textContent?.trim() ?? nameOf(e), (e as HTMLInputElement).value]);
+  expect(fields()).toEqual([["message", ""]]);
+  write(all(".composer .form :is(input, textarea)")[0]!, "kept");
+  host.relist("sample", tools.map((t) => (t.name === "echo" ? { ...t, input_schema: { type: "object", required: ["fresh"], properties: { fresh: { type: "string" } } } } : t)));
+  await pass(500);
+  expect(fields().some(([name]) => name === "fresh")).toBe(true);
+  expect(said()).toBe("The server changed echo: its arguments are shown as it describes them now.");
+  // What the schema does not know any more stays in the text, and is checked against what it knows now.
+  button("JSON").click();
+  await pass(300);
+  expect((find("textarea", "Arguments as JSON") as HTMLTextAreaElement).value).toContain('"message": "kept"');
+  expect(find(".composer .foot", /./).textContent).toContain("“fresh” is missing.");
 });
 
 test("arrow keys go from row to row and stay in their column", async () => {

@@ -207,6 +207,8 @@ wire! {
         /// The server says so itself: no list of the entry takes it back.
         server_asks: bool,
         disabled: bool,
+        /// The digest of its definition as the server listed it: another one is another tool (row 6).
+        definition: String,
     }
     /// A tool as the composer's picker lists it.
     pub struct ToolRef {
@@ -346,8 +348,17 @@ wire! {
         server: String,
         server_name: String,
         machine: String,
+        /// Where it runs as it was asked for: a folder, or the origin the server is reached at.
         cwd: String,
+        /// The folders that `workspace` in the arguments chooses from by number, counted from one, the first where it is not
+        /// there (B28). None: the tool was not given that parameter, and every edit runs in `cwd`.
+        #[serde(default)] folders: Vec<String>,
         tool: String,
+        /// The digest of the tool's definition as it is asked for here. A yes for a tool that is defined otherwise by then is
+        /// void.
+        definition: String,
+        /// Server and tool as they may stand on a locked screen (B44).
+        brief: Brief,
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] title: Option<String>,
         /// The server's words about the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional)] description: Option<String>,
@@ -356,6 +367,9 @@ wire! {
         why: Why,
         #[ts(type = "number")] at: Millis,
     }
+
+    /// Names that are safe to show anywhere: short, scrubbed, with nothing of a call's arguments.
+    pub struct Brief { server: String, tool: String }
 
     pub struct LogLine {
         #[ts(type = "number")] at: Millis,

@@ -6,7 +6,7 @@ import { has, locate, parse, position } from "../lib/json/json";
 import type { App } from "../state/app.svelte";
 import { words } from "../words";
 
-export type Checked = { conversation: string; server: string; tool: string; text: string; /** No schema to hold it against is known (yet). */ unknown?: boolean };
+export type Checked = { conversation: string; server: string; tool: string; text: string; /** No schema to hold it against is known (yet). */ unknown?: boolean; /** Of the tool: what was checked against another one is checked anew. */ definition?: string | undefined };
 
 const behind = 180;
 

@@ -62,6 +62,8 @@ digest_before: string, };
 
 export type Block = { "type": "text", text: string, } | { "type": "image", mime: string, data: string, width: number, height: number, } | { "type": "audio", mime: string, bytes: number, } | { "type": "resource_link", uri: string, name: string, mime?: string, } | { "type": "resource", uri: string, mime?: string, text: string, } | { "type": "other", what: string, };
 
+export type Brief = { server: string, tool: string, };
+
 export type ById = { id: string, };
 
 export type CallEntry = { server: string, server_name: string, machine: string, tool: string, title?: string, 
@@ -102,7 +104,25 @@ export type Card = { id: string, conversation: string, conversation_title: strin
 /**
  * The transcript entry of the call.
  */
-entry: string, server: string, server_name: string, machine: string, cwd: string, tool: string, title?: string, 
+entry: string, server: string, server_name: string, machine: string, 
+/**
+ * Where it runs as it was asked for: a folder, or the origin the server is reached at.
+ */
+cwd: string, 
+/**
+ * The folders that `workspace` in the arguments chooses from by number, counted from one, the first where it is not
+ * there (B28). None: the tool was not given that parameter, and every edit runs in `cwd`.
+ */
+folders: Array<string>, tool: string, 
+/**
+ * The digest of the tool's definition as it is asked for here. A yes for a tool that is defined otherwise by then is
+ * void.
+ */
+definition: string, 
+/**
+ * Server and tool as they may stand on a locked screen (B44).
+ */
+brief: Brief, title?: string, 
 /**
  * The server's words about the tool.
  */
@@ -267,7 +287,7 @@ export type Error = { code: ErrorCode, message: string, detail?: string, };
 
 export type ErrorCode = "bad_request" | "not_found" | "conflict" | "read_only" | "needs_consent" | "failed";
 
-export type Event = { "type": "workspaces", workspaces: Array<Workspace>, } | { "type": "conversations", conversations: Array<ConversationSummary>, } | { "type": "conversation_changed", id: string, level: Level, discovery: boolean, } | { "type": "servers", conversation: string, servers: Servers, } | { "type": "server_status", conversation: string, server: string, status: ServerStatus, } | { "type": "tools_changed", conversation: string, server: string, } | { "type": "test_stage", server: string, stage: StageInfo, } | { "type": "entry", conversation: string, entry: Entry, } | { "type": "cards", cards: Array<Card>, } | { "type": "show", conversation: string, entry: string, } | { "type": "server_log", server: string, line: LogLine, } | { "type": "settings", settings: Settings, } | { "type": "notice", text: string, };
+export type Event = { "type": "workspaces", workspaces: Array<Workspace>, } | { "type": "conversations", conversations: Array<ConversationSummary>, } | { "type": "conversation_changed", id: string, level: Level, discovery: boolean, } | { "type": "servers", conversation: string, servers: Servers, } | { "type": "server_status", conversation: string, server: string, status: ServerStatus, } | { "type": "tools_changed", conversation: string, server: string, } | { "type": "test_stage", server: string, stage: StageInfo, } | { "type": "entry", conversation: string, entry: Entry, } | { "type": "cards", cards: Array<Card>, } | { "type": "show", conversation: string, entry: string, } | { "type": "call_ended", conversation: string, entry: string, brief: Brief, well: boolean, } | { "type": "server_log", server: string, line: LogLine, } | { "type": "settings", settings: Settings, } | { "type": "notice", text: string, };
 
 export type FailureInfo = { stage: Stage, message: string, exit_code?: number, stderr: Array<string>, stdout_noise: number, stdout_sample: Array<string>, };
 
@@ -550,7 +570,11 @@ input_schema: unknown, output_schema?: unknown, annotations?: unknown, server: s
 /**
  * The server says so itself: no list of the entry takes it back.
  */
-server_asks: boolean, disabled: boolean, };
+server_asks: boolean, disabled: boolean, 
+/**
+ * The digest of its definition as the server listed it: another one is another tool (row 6).
+ */
+definition: string, };
 
 export type ToolGet = { conversation: string, server: string, tool: string, };
 
@@ -558,7 +582,11 @@ export type ToolRef = { server: string, server_name: string, name: string, model
 /**
  * The server says so itself: no list of the entry takes it back.
  */
-server_asks: boolean, disabled: boolean, };
+server_asks: boolean, disabled: boolean, 
+/**
+ * The digest of its definition as the server listed it: another one is another tool (row 6).
+ */
+definition: string, };
 
 export type ToolWeight = { name: string, bytes: number, };
 

@@ -101,6 +101,12 @@ export class FakeHost implements Host {
     for (const one of this.#subscribers) one.envelope({ kind: "event", seq, event: structuredClone(event) });
   }
 
+  /** A server lists other tools than before. */
+  relist(name: string, tools: FakeTool[]): void {
+    this.#server(name).tools = tools;
+    for (const conversation of this.#conversations.keys()) this.emit({ type: "tools_changed", conversation, server: name });
+  }
+
   link(link: "lost" | "live" | "denied"): void {
     for (const one of this.#subscribers) one.link(link);
   }
@@ -142,7 +148,7 @@ export class FakeHost implements Host {
   }
 
   #row(server: FakeServer, ticked: Set<string>): ServerRow {
-    const { level: _l, tools: _t, failure: _f, entry: _e, ...row } = server;
+    const { level: _l, tools: _t, failure: _f, entry: _e, folders: _d, ...row } = server;
     const available = row.available ?? true;
     return {
       id: server.name,
@@ -216,6 +222,7 @@ export class FakeHost implements Host {
       always_asks: (server.always_ask ?? []).includes(tool.name),
       server_asks: tool.always_asks ?? false,
       disabled: (server.disabled_tools ?? []).includes(tool.name),
+      definition: JSON.stringify([tool.description, input_schema]),
       ...rest,
     };
   }
@@ -278,8 +285,11 @@ export class FakeHost implements Host {
         server: p.server,
         server_name: p.server,
         machine: "This computer",
-        cwd: "/home/ada/work/api",
+        cwd: server.folders?.[0] ?? "/home/ada/work/api",
+        folders: server.folders ?? [],
         tool: p.tool,
+        definition: tool ? this.#ref(server, tool).definition : "",
+        brief: { server: p.server, tool: p.tool },
         ...(tool?.description ? { description: tool.description } : {}),
         arguments: p.arguments,
         why: tool?.always_asks ? "server_requires" : "level",
@@ -298,6 +308,9 @@ export class FakeHost implements Host {
       if (!answer.allow) return put({ kind: "denied", ...(answer.reason ? { reason: answer.reason } : {}) }, { ended_at: Date.now() });
       by = c.level === "full_access" && !tool?.always_asks ? by : "a person in the window";
       edited = answer.edited;
+      const now = server.tools?.find((t) => t.name === p.tool);
+      if (!now || this.#ref(server, now).definition !== card.definition)
+        return put({ kind: "not_run", reason: "The approval was for another call: the server's entry, the tool or the arguments changed since. Call again." }, { ended_at: Date.now() });
     }
     const started = Date.now();
     const approval = { by, at: started, arguments_digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", ...(edited === undefined ? {} : { edit: { by, digest_before: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752" } }) };

@@ -74,6 +74,8 @@ export class App {
 
   /** Called when a person clicked what the desktop showed of a call. */
   onshow: (conversation: string, entry: string) => void = () => {};
+  /** Called when a call ended that ran for long. */
+  onended: (call: Extract<Event, { type: "call_ended" }>) => void = () => {};
 
   /** The last event that is contained in what is shown; null while a snapshot is on its way. */
   #seq: number | null = null;
@@ -170,6 +172,9 @@ export class App {
         break;
       case "show":
         this.onshow(event.conversation, event.entry);
+        break;
+      case "call_ended":
+        this.onended(event);
         break;
       case "test_stage": {
         const stages = event.stage.stage === "config" ? [] : (this.stages.get(event.server) ?? []);

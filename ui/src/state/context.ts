@@ -11,7 +11,7 @@ export type Mework = { app: App; view: View; act: Actions; notify: Notify };
 
 export function provide(app: App, view: View): Mework {
   const act = new Actions(app, view);
-  const notify = new Notify((card) => void act.goToCall(card.conversation, card.entry));
+  const notify = new Notify((call) => void act.goToCall(call.conversation, call.entry));
   return setContext(key, { app, view, act, notify });
 }
 

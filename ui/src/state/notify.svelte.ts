@@ -1,12 +1,17 @@
-// Telling the browser's desktop of waiting calls while this page is not looked at (B44). The window's own desktop is told by
-// the window; a page asks nobody by itself: only a person's click on the setting asks the browser.
+// Telling the browser's desktop of calls that wait, and of long ones that ended, while this page is not looked at (B44). The
+// window's own desktop is told by the window; a page asks nobody by itself: only a person's click on the setting asks the
+// browser. A notification may stand on a locked screen: its names are the ones the engine made fit for that.
 
-import type { Card } from "../host/api";
-import { visibleLine } from "../lib/text/visible";
+import type { Brief, Card } from "../host/api";
 import { words } from "../words";
 
 const kept = "mework.notify";
 export type Allowed = "granted" | "denied" | "default" | "none";
+
+/** A call, as a click on a notification goes to it. */
+type Place = { conversation: string; entry: string };
+export type Ended = Place & { brief: Brief; well: boolean };
+type Note = { title: string; body: string; about: Place };
 
 const allowed = (): Allowed => (typeof Notification === "undefined" ? "none" : Notification.permission);
 
@@ -15,10 +20,13 @@ export class Notify {
   wanted = $state(false);
   /** What the browser says to that. */
   allowed = $state<Allowed>("none");
+  #waiting: readonly Card[] = [];
+  /** Cards that the person knows of. */
   #known = new Set<string>();
-  #shown: Notification | undefined;
+  #ended: Ended[] = [];
+  #shown: { note: Note; shown: Notification } | undefined;
 
-  constructor(readonly go: (card: Card) => void) {
+  constructor(readonly go: (call: Place) => void) {
     this.allowed = allowed();
     try {
       this.wanted = localStorage.getItem(kept) === "yes";
@@ -40,37 +48,58 @@ export class Notify {
     } catch {
       // Not remembered, then.
     }
-    if (!this.wanted) this.#withdraw();
+    this.#tell();
   }
 
   /** The waiting cards changed, or the page was looked at. */
   follow(cards: readonly Card[]): void {
-    const fresh = cards.filter((card) => !this.#known.has(card.id));
-    if (document.hasFocus()) {
-      this.#known = new Set(cards.map((card) => card.id));
-      this.#withdraw();
-      return;
-    }
+    this.#waiting = cards;
     this.#known = new Set([...this.#known].filter((id) => cards.some((card) => card.id === id)));
-    const first = fresh[0];
-    if (!first || !this.on) {
-      this.#withdraw();
-      return;
-    }
+    this.#tell();
+  }
+
+  /** A long call came to its end. */
+  ended(call: Ended): void {
+    this.#ended.push(call);
+    this.#tell();
+  }
+
+  /** What is there to tell, and where a click goes: what waits before what ended. */
+  #note(): Note | undefined {
+    const { one, many, text, done, failed, ends, textEnded, textLast } = words.notify;
+    const fresh = this.#waiting.filter((card) => !this.#known.has(card.id));
+    const [first] = fresh;
+    if (first) return { title: fresh.length === 1 ? one(first.brief.server, first.brief.tool) : many(fresh.length), body: text, about: first };
+    const last = this.#ended.at(-1);
+    if (!last) return undefined;
+    if (this.#ended.length > 1) return { title: ends(this.#ended.length), body: textLast, about: last };
+    return { title: (last.well ? done : failed)(last.brief.server, last.brief.tool), body: textEnded, about: last };
+  }
+
+  /** The person has seen what there is. */
+  #seen(): void {
+    this.#known = new Set(this.#waiting.map((card) => card.id));
+    this.#ended = [];
+  }
+
+  #tell(): void {
+    if (document.hasFocus()) this.#seen();
+    const note = this.on ? this.#note() : undefined;
+    if (!note) return this.#withdraw();
+    if (this.#shown?.note.title === note.title && this.#shown.note.about.entry === note.about.entry) return;
     // One of a tag replaces the one before: ten cards are one notification.
-    const title = fresh.length === 1 ? words.notify.one(visibleLine(first.server_name), visibleLine(first.tool)) : words.notify.many(fresh.length);
-    if (this.#shown?.title === title) return;
-    this.#shown = new Notification(title, { tag: "mework", body: words.notify.text });
-    this.#shown.onclick = () => {
+    const shown = new Notification(note.title, { tag: "mework", body: note.body });
+    this.#shown = { note, shown };
+    shown.onclick = () => {
       window.focus();
-      this.#known = new Set([...this.#known, ...fresh.map((card) => card.id)]);
+      this.#seen();
       this.#withdraw();
-      this.go(first);
+      this.go(note.about);
     };
   }
 
   #withdraw(): void {
-    this.#shown?.close();
+    this.#shown?.shown.close();
     this.#shown = undefined;
   }
 }

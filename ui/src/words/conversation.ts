@@ -70,6 +70,11 @@ export const conversation = {
     one: (server: string, tool: string) => `${server} wants to run ${tool}`,
     many: (n: number) => `${count(n, "call")} wait for you`,
     text: "Click to look and answer.",
+    done: (server: string, tool: string) => `${tool} on ${server} is done`,
+    failed: (server: string, tool: string) => `${tool} on ${server} failed`,
+    ends: (n: number) => `${count(n, "call")} have ended`,
+    textEnded: "Click to see what came back.",
+    textLast: "Click to see what came back last.",
   },
   timeline: {
     label: "Timeline",
@@ -105,8 +110,6 @@ export const conversation = {
   },
   card: {
     risk: "High risk",
-    elsewhere: "as asked for",
-    elsewhereLong: "The edited arguments name another workspace. The folder beside this is the one of the call as it was asked for; the tool may work in another one.",
     wants: "wants to run",
     machine: "Runs on this machine",
     theirWords: "The server says:",
@@ -126,6 +129,10 @@ export const conversation = {
     difference: "What differs from what was asked for",
     differs: { same: "Nothing is changed yet.", layout: "Only white space differs." },
     broken: "What was edited cannot be sent: it is no JSON object. Edit it, or reset it.",
+    toolChanged: "The server changed this tool since the call was asked for. A yes is for the tool as it was, so allowing would not run it any more: deny it and call again.",
+    toolGone: "The server does not offer this tool any more, so allowing would not run it.",
+    noPlace: "No such workspace",
+    noPlaceLong: (count: number) => `\`workspace\` names none of this conversation's workspaces: it is a number from 1 to ${count}. Edit it, or reset it.`,
     lost: {
       title: (server: string, tool: string) => `Your edit of ${tool} on ${server} was not sent.`,
       asAsked: (by: string) => `The call ran as it was asked for, allowed by ${by}.`,
@@ -178,6 +185,7 @@ export const conversation = {
     notTicked: "Its server is not ticked in this conversation.",
     starting: "Its server is starting…",
     notRunning: "Its server is not running now. Calling starts it.",
+    toolChanged: (tool: string) => `The server changed ${tool}: its arguments are shown as it describes them now.`,
     toolGone: "Its server does not offer this tool any more.",
   },
   picker: {

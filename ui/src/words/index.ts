@@ -101,7 +101,7 @@ export const words = {
       title: "Notifications",
       byDesktop: "While the window is not in front, your desktop tells you of calls that wait for you and of long calls that ended. Its own settings turn that off.",
       impossible: "This browser has no notifications. The page's title counts the calls that wait for you.",
-      name: "Notify me of waiting calls",
+      name: "Notify me of waiting calls and of long ones that ended",
       what: "While this page is not in front. A notification names the server and the tool, nothing else. Remembered for this address.",
       denied: "The browser does not allow this page to notify you. Allow it in the settings of the site, then turn this on again.",
     },

@@ -78,6 +78,7 @@ pub fn tool(tool: &Tool) -> ToolInfo {
         description: tool.shown_description(),
         schema_bytes: tool.schema_bytes,
         always_asks: tool.always_asks,
+        definition: tool.digest.clone(),
         server_asks: tool.requires_user_interaction,
         disabled: tool.disabled,
     }

@@ -113,7 +113,7 @@ impl Engine {
             call::finish(&house, &mut entry, state).await;
             engine.calls.under_way().remove(&call.id);
             if let Some(well) = long_ended(&entry) {
-                engine.host.call_ended(engine.noteworthy(&house.conversation, &call.id, &entry.server_name, &entry.tool), well);
+                engine.tell_ended(&house.conversation, &call.id, &entry, well);
             }
             drop(stopped);
         });
@@ -127,15 +127,24 @@ impl Engine {
         Ok(Empty {})
     }
 
-    /// A call in words for the desktop.
-    pub(super) fn noteworthy(&self, conversation: &str, entry: &str, server: &str, tool: &str) -> Noteworthy {
+    fn brief(&self, server: &str, tool: &str) -> Brief {
         let scrubber = self.pool.logs().scrubber();
-        Noteworthy {
-            conversation: conversation.into(),
-            entry: entry.into(),
-            server: noted(scrubber, server),
-            tool: noted(scrubber, tool),
-        }
+        Brief { server: noted(scrubber, server), tool: noted(scrubber, tool) }
+    }
+
+    /// A card in words for the desktop.
+    pub(super) fn noteworthy(&self, card: &Card) -> Noteworthy {
+        let Brief { server, tool } = card.brief.clone();
+        Noteworthy { conversation: card.conversation.clone(), entry: card.entry.clone(), server, tool }
+    }
+
+    /// The desktop is told of a long call's end, and so are pages: a browser tells its own.
+    fn tell_ended(&self, conversation: &str, entry: &str, call: &CallEntry, well: bool) {
+        let brief = self.brief(&call.server_name, &call.tool);
+        let (conversation, entry) = (conversation.to_owned(), entry.to_owned());
+        let Brief { server, tool } = brief.clone();
+        self.host.call_ended(Noteworthy { conversation: conversation.clone(), entry: entry.clone(), server, tool }, well);
+        self.events.send(Event::CallEnded { conversation, entry, brief, well });
     }
 
     /// A person clicked what the host showed of a call: windows go there.
@@ -317,9 +326,31 @@ impl Engine {
             .into_iter()
             .map(|card| {
                 let row = titles.iter().find(|row| card.binding.conversation.as_ref() == Some(&row.id));
-                shown_card(card, row)
+                self.shown_card(card, row)
             })
             .collect())
+    }
+
+    fn shown_card(&self, card: queue::Card, row: Option<&ConversationRow>) -> Card {
+        Card {
+            brief: self.brief(&card.server_name, &card.binding.tool),
+            definition: card.binding.definition,
+            conversation: card.binding.conversation.unwrap_or_default(),
+            conversation_title: row.map(conversation::name).unwrap_or_default(),
+            id: card.id,
+            entry: card.entry,
+            server: card.binding.server,
+            server_name: card.server_name,
+            machine: card.machine,
+            cwd: card.cwd,
+            folders: card.folders.iter().map(|folder| display_line(&folder.display().to_string())).collect(),
+            tool: card.binding.tool,
+            title: card.title,
+            description: card.description,
+            arguments: card.arguments.to_string(),
+            why: card.why,
+            at: card.at,
+        }
     }
 
     pub(super) fn watch_cards(self: &Arc<Self>) {
@@ -348,25 +379,6 @@ pub(super) fn wanted(cleared: &Cleared) -> Wanted {
 
 fn failed(message: String) -> Failure {
     Failure { stage: Stage::Start, message, exit_code: None, stderr: vec![], stdout_noise: 0, stdout_sample: vec![] }
-}
-
-fn shown_card(card: queue::Card, row: Option<&ConversationRow>) -> Card {
-    Card {
-        conversation: card.binding.conversation.unwrap_or_default(),
-        conversation_title: row.map(conversation::name).unwrap_or_default(),
-        id: card.id,
-        entry: card.entry,
-        server: card.binding.server,
-        server_name: card.server_name,
-        machine: card.machine,
-        cwd: card.cwd,
-        tool: card.binding.tool,
-        title: card.title,
-        description: card.description,
-        arguments: card.arguments.to_string(),
-        why: card.why,
-        at: card.at,
-    }
 }
 
 /// The house of a conversation's call: its state is kept in the transcript, its card shows in every window.
@@ -468,7 +480,7 @@ impl House for CommandLine<'_> {
     fn ask<'a>(&'a self, card: queue::Card, shown: BoxFuture<'a, ()>) -> BoxFuture<'a, Result<queue::Answer>> {
         Box::pin(async move {
             shown.await;
-            let Answer { allow, by, arguments, reason } = self.asker.ask(shown_card(card, None)).await;
+            let Answer { allow, by, arguments, reason } = self.asker.ask(self.engine.shown_card(card, None)).await;
             if !allow {
                 return Ok(queue::Answer::Deny { reason });
             }

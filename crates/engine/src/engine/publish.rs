@@ -144,8 +144,7 @@ impl Engine {
         let cards = self.cards().await?;
         if told.cards != cards {
             told.cards.clone_from(&cards);
-            let noteworthy = |card: &Card| self.noteworthy(&card.conversation, &card.entry, &card.server_name, &card.tool);
-            self.host.attention(cards.iter().map(noteworthy).collect());
+            self.host.attention(cards.iter().map(|card| self.noteworthy(card)).collect());
             self.events.send(Event::Cards { cards });
         }
         Ok(())

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{Card, ConversationSummary, Entry, LogLine, ServerStatus, Servers, Settings, StageInfo, Workspace};
+use super::{Brief, Card, ConversationSummary, Entry, LogLine, ServerStatus, Servers, Settings, StageInfo, Workspace};
 use crate::approval::Level;
 
 /// What happened. Whole values replace what was there; ids say what.
@@ -55,6 +55,13 @@ pub enum Event {
     Show {
         conversation: String,
         entry: String,
+    },
+    /// A call that ran for long came to its end by itself (B44).
+    CallEnded {
+        conversation: String,
+        entry: String,
+        brief: Brief,
+        well: bool,
     },
     ServerLog {
         server: String,
