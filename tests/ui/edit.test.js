@@ -36,6 +36,27 @@ function processes(home, program) {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && told(pid, "cmdline").includes(program) && told(pid, "environ").includes(home.path));
 }
 
+test("B43: a reload asks before it takes unsaved changes of an entry away", async () => {
+  await page({ time: real.time }, async (tab, home, problems) => {
+    await tab.keyboard.press("Control+,");
+    await openEditor(tab, "time: Not tested");
+    const mine = '{ "command": "mine", "env": { "TOKEN": "typed" } }';
+    await entry(tab).fill(mine);
+    const asked = tab.waitForEvent("dialog");
+    const reload = tab.evaluate(() => location.reload());
+    const dialog = await asked;
+    assert.equal(dialog.type(), "beforeunload");
+    await dialog.dismiss();
+    await reload;
+    assert.equal(await entry(tab).inputValue(), mine);
+    assert.equal(await tab.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]).includes("typed")), false);
+    await entry(tab).press("Escape");
+    await button(tab, "Discard the changes?").press("Space", { delay: 300 });
+    await entry(tab).waitFor({ state: "detached" });
+    assert.deepEqual(problems, []);
+  });
+});
+
 const flip = (tab, name) => tab.getByRole("switch", { name, exact: true });
 
 test("B17, complaint 25: one server is edited and restarts, the other keeps its process; a conflict keeps the text", async () => {

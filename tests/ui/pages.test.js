@@ -73,6 +73,36 @@ test("what does not fit is seen: a button that is too wide, a covered one, words
   });
 });
 
+test("ui.md, rule 7: nothing moves by itself for those who asked for that, and things do for the others", async () => {
+  // What takes time to look as it will, by rule, on a page with an editor, switches and a spinner.
+  const moving = () => {
+    const seconds = (list) => list.split(",").map((time) => parseFloat(time) * (time.trim().endsWith("ms") ? 0.001 : 1));
+    const found = new Set();
+    for (const element of document.querySelectorAll("*"))
+      for (const part of [null, "::before", "::after"]) {
+        const { transitionDuration, animationName, animationDuration, scrollBehavior } = getComputedStyle(element, part);
+        if (seconds(transitionDuration).some((time) => time > 0)) found.add("transition");
+        if (animationName !== "none" && seconds(animationDuration).some((time) => time > 0)) found.add("animation");
+        if (scrollBehavior === "smooth") found.add("scrolling");
+      }
+    return [...found].sort();
+  };
+  const home = makeHome({ slow: { command: "/bin/sh", args: ["-c", "sleep 600"] } });
+  const app = await serve(home);
+  const { tab, problems, context } = await open(browser, app.url, { reducedMotion: "no-preference" });
+  await tab.keyboard.press("Control+,");
+  // Its badge spins for as long as nothing answers.
+  await tab.getByRole("button", { name: "Test connection to slow" }).click();
+  await tab.locator(".spin").first().waitFor();
+  assert.deepEqual(await tab.evaluate(moving), ["animation", "transition"]);
+  await tab.emulateMedia({ reducedMotion: "reduce" });
+  assert.deepEqual(await tab.evaluate(moving), []);
+  assert.deepEqual(problems, []);
+  await context.close();
+  await app.stop();
+  home.remove();
+});
+
 test("the address works once, and a stranger's browser gets nothing", async () => {
   const home = makeHome();
   const app = await serve(home);

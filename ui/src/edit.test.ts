@@ -39,6 +39,29 @@ async function type(field: HTMLInputElement | HTMLTextAreaElement, value: string
 }
 const plan = () => nameOf(find("section.edit .says .plan", /.*/));
 
+test("B43: leaving the page asks while an entry has unsaved changes, and keeps nothing of them in the browser", async () => {
+  const leave = () => {
+    const event = new Event("beforeunload", { cancelable: true });
+    window.dispatchEvent(event);
+    return event.defaultPrevented;
+  };
+  await editor();
+  expect(leave()).toBe(false);
+  await type(text(), '{\n  "command": "npx",\n  "env": { "TOKEN": "typed-s3cret" }\n}');
+  expect(leave()).toBe(true);
+  expect(JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).not.toContain("typed-s3cret");
+  await type(text(), '{\n  "command": "npx"\n}');
+  expect(leave()).toBe(false);
+});
+
+test("complaint 34: every tool in the list has what its definition costs in tokens", async () => {
+  await details(one({ tools: [...sampleTools, { name: "heavy", schema_bytes: 48_000 }] }));
+  const costs = new Map(all("section.tools li").map((li) => [li.querySelector(".tool")!.textContent, li.querySelector(".size")!.textContent]));
+  expect(costs.size).toBe(sampleTools.length + 1);
+  for (const cost of costs.values()) expect(cost).toMatch(/^≈ [\d,]+ tokens$/);
+  expect(costs.get("heavy")).toBe("≈ 12,000 tokens");
+});
+
 test("the entry is edited in place, and what saving does stands below it", async () => {
   await editor();
   expect(text().value).toBe('{\n  "command": "npx"\n}');

@@ -3,7 +3,7 @@
 import { flushSync } from "svelte";
 import { beforeEach, expect, test } from "vitest";
 import { all, asked, button, find, fresh, host, key, nameOf, open, pass, said, sampled, startCall, waiting, write } from "../dev/window";
-import type { Entry } from "./host/api";
+import type { CallState, Entry } from "./host/api";
 
 beforeEach(fresh);
 
@@ -358,6 +358,54 @@ test("rule 10: the timeline shows each call's phases and end in words, and a cli
     ["sample › echo", "Denied"],
     ["sample › echo", "Done"],
   ]);
+});
+
+test("rule 10: a bar of a call that runs, failed or was stopped, each with a word and a sign of its own", async () => {
+  const outcome = { content: [], bytes: 2, elapsed_ms: 400 };
+  const call = (id: string, at: number, state: CallState, more: object = {}): Entry => ({
+    id,
+    at,
+    body: { kind: "call", server: "sample", server_name: "sample", machine: "m", tool: id, arguments: "{}", started_at: at + 100, state, ...more },
+  });
+  const at = Date.now();
+  await open({
+    ...sampled,
+    conversations: [
+      {
+        id: "c1",
+        title: "First",
+        entries: [
+          call("fine", at - 9000, { kind: "done", is_error: false, ...outcome }, { ended_at: at - 8500 }),
+          call("wrong", at - 8000, { kind: "done", is_error: true, ...outcome }, { ended_at: at - 7500 }),
+          call("broken", at - 7000, { kind: "failed", message: "It ended.", stderr: [] }, { ended_at: at - 6500 }),
+          call("halted", at - 6000, { kind: "stopped" }, { ended_at: at - 5500 }),
+          call("refused", at - 5000, { kind: "not_run", reason: "No." }, { started_at: undefined, ended_at: at - 4500 }),
+          call("going", at - 4000, { kind: "running" }),
+        ],
+      },
+    ],
+  });
+  const bars = all(".strip .bar");
+  expect(bars.map((bar) => [/^(\w+) on sample: ([^.]+)\./.exec(nameOf(bar))?.slice(1).join(" "), bar.querySelector(".end b")?.className.split(" ")[0]])).toEqual([
+    ["fine Done", "done"],
+    ["wrong Tool error", "failed"],
+    ["broken Failed", "failed"],
+    ["halted Stopped", "stopped"],
+    ["refused Not run", "not_run"],
+    ["going Running", undefined],
+  ]);
+  const phases = (bar: Element) => [...bar.querySelectorAll(".phase")].map((phase) => [phase.classList[1], phase.classList[2]]);
+  expect(phases(bars[2]!).at(-1)).toEqual(["running", "failed"]);
+  expect(phases(bars[3]!).at(-1)).toEqual(["running", "stopped"]);
+  expect(phases(bars[5]!).at(-1)?.[0]).toBe("running");
+  // Each sign has a shape of its own, so that colour is not needed.
+  const shapes = [0, 2, 3, 4].map((i) => bars[i]!.querySelector(".end b")!.innerHTML);
+  expect(new Set(shapes).size).toBe(4);
+  // What runs grows, and what ended does not.
+  const width = (i: number) => /Running ([\d.]+) s/.exec(nameOf(all(".strip .bar")[i]!))?.[1];
+  const before = width(5);
+  await pass(3000);
+  expect(Number(width(5))).toBeGreaterThan(Number(before));
 });
 
 test("complaint 34: what a server's tools cost in tokens shows for the server and each tool, before it is ticked", async () => {

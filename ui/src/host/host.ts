@@ -11,6 +11,7 @@
 //   browser   POST /rpc with the request as JSON → 200 {"ok": value} or {"error": failure};
 //             WebSocket /events carries one envelope a message.
 
+import { words } from "../words";
 import { changing, type Envelope, type Error as WireError, type ErrorCode, type Methods } from "./api";
 
 export type Method = keyof Methods;
@@ -58,5 +59,5 @@ export function failure(value: unknown): HostError {
     const { code, message, detail } = value as Partial<WireError> & { message: string };
     return new HostError(codes.has(code ?? "") ? (code as ErrorCode) : "failed", message, typeof detail === "string" ? detail : undefined);
   }
-  return new HostError("failed", typeof value === "string" ? value : "The request failed.");
+  return new HostError("failed", typeof value === "string" ? value : words.requestFailed);
 }

@@ -11,6 +11,8 @@ export const form = {
     required: "required",
     default: "default",
     none: "This tool takes no arguments.",
+    arrayOf: (items: string) => `array of ${items}`,
+    objectWith: (members: string) => `object with ${members}`,
     insert: (name: string) => `Insert ${name}`,
   },
   form: {

@@ -16,6 +16,7 @@ export const words = {
   cancel: "Cancel",
   close: "Close",
   copy: "Copy",
+  requestFailed: "The request failed.",
   copied: "Copied",
   copyFailed: "The clipboard could not be written.",
   dismiss: "Dismiss",

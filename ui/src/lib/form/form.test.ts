@@ -264,6 +264,22 @@ test("one undo for the form and the JSON", async () => {
   expect(state.text).toBe("{broken");
 });
 
+test("a description is help that belongs to its field; a long one opens to all of it", async () => {
+  const long = `Where to go. ${"Any place on the map will do. ".repeat(20)}The end.`;
+  await show({ schema: { type: "object", properties: { city: { type: "string", description: "A city's name." }, place: { type: "string", description: long }, bare: { type: "string" }, list: { type: "array", description: "Some stops.", items: { type: "string" } } } }, text: "{}" });
+  const help = (of: Element) => (of.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id !== "").map((id) => document.getElementById(id)?.textContent?.trim());
+  expect(help(field("city"))).toEqual(["A city's name."]);
+  expect(help(field("bare"))).toEqual([]);
+  expect(help(find("[role=group]", /^list/))).toEqual(["Some stops."]);
+  const [short] = help(field("place"));
+  expect(short).toMatch(/^Where to go\..*…$/s);
+  expect(short!.length).toBeLessThan(200);
+  const more = [...document.querySelectorAll<HTMLElement>("button[aria-expanded]")].find((b) => b.getAttribute("aria-describedby") === field("place").getAttribute("aria-describedby"))!;
+  more.click();
+  await settle();
+  expect(help(field("place"))).toEqual([long.trim()]);
+});
+
 test("a problem stands at its field, and a missing one only once its field was left", async () => {
   const problems = [
     { pointer: "/s", message: '"s" is a required property' },

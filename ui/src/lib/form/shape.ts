@@ -3,6 +3,7 @@
 // that cannot be drawn is "any": its JSON is written by hand.
 
 import { type Schema, isObject, limits, strings, decodePart } from "../json/schema";
+import { words } from "../../words";
 
 /** Why a place is drawn as JSON. */
 export type Why = "elsewhere" | "missing" | "loop" | "large" | "never" | "contradiction" | "inexact";
@@ -252,7 +253,7 @@ export class Schemas {
     if (typeof variant["$ref"] === "string") return decodePart(variant["$ref"].split("/").at(-1) ?? "").slice(0, 80) || String(index + 1);
     const type = typeof flat["type"] === "string" ? flat["type"] : implied(flat);
     const required = strings(flat["required"]).slice(0, 3);
-    return type === "object" && required.length > 0 ? `object with ${required.join(", ")}`.slice(0, 80) : (type ?? String(index + 1));
+    return type === "object" && required.length > 0 ? words.schema.objectWith(required.join(", ")).slice(0, 80) : (type ?? String(index + 1));
   }
 }
 

@@ -1,6 +1,8 @@
 // What the composer needs from a tool's input schema: a first text to edit, and lines that describe its properties.
 // The schema is a server's: references are followed inside it only, with a bound on depth and steps (security row 33).
 
+import { words } from "../../words";
+
 export type Schema = Record<string, unknown>;
 export type Property = {
   name: string;
@@ -99,7 +101,7 @@ function label(schema: Schema, root: unknown): string {
   const type = typeOf(schema);
   if (type !== "array") return type;
   const items = isObject(schema["items"]) ? typeOf(resolve(schema["items"], root)) : "any";
-  return items === "any" ? "array" : `array of ${items}`;
+  return items === "any" ? "array" : words.schema.arrayOf(items);
 }
 
 /** The value an argument starts with. */
