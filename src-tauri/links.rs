@@ -84,4 +84,25 @@ mod tests {
         assert!(own(&url("http://localhost:1420/x"), Some(&development)));
         assert!(!own(&url("http://localhost:1421/"), Some(&development)));
     }
+
+    #[cfg(windows)]
+    #[test]
+    fn row_8_the_page_stays_at_the_apps_own_origin() {
+        let passed: Vec<&str> = [
+            "http://tauri.localhost/",
+            "https://tauri.localhost/index.html#x",
+            "http://tauri.localhost.evil.example/",
+            "http://tauri.evil.example/",
+            "http://tauri.localhost:81/",
+            "tauri://localhost/",
+            "http://localhost/",
+            "https://example.com/",
+            "about:blank",
+            "file:///C:/",
+        ]
+        .into_iter()
+        .filter(|text| own(&url(text), None))
+        .collect();
+        assert_eq!(passed, ["http://tauri.localhost/", "https://tauri.localhost/index.html#x"]);
+    }
 }

@@ -42,5 +42,10 @@ fn forget_typed_ahead() {
     let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
 }
 
-#[cfg(not(unix))]
-fn forget_typed_ahead() {}
+#[cfg(windows)]
+fn forget_typed_ahead() {
+    use std::os::windows::io::AsRawHandle;
+    use windows_sys::Win32::System::Console::FlushConsoleInputBuffer;
+    // SAFETY: the handle is this process's own and stays open; what is no console is refused.
+    unsafe { FlushConsoleInputBuffer(std::io::stdin().as_raw_handle()) };
+}

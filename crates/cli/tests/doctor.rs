@@ -7,7 +7,7 @@ mod harness;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use harness::Home;
+use harness::{Home, short};
 use serde_json::json;
 
 /// A PATH with `node`, and a `git` that may not be executed.
@@ -22,7 +22,7 @@ fn with_path<'c>(home: &Home, command: &'c mut Command) -> &'c mut Command {
 fn a_healthy_home() {
     let home = Home::new();
     let output = with_path(&home, &mut home.command(&["doctor"])).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap().replace(home.root().to_str().unwrap(), "~");
+    let text = short(&String::from_utf8(output.stdout).unwrap(), &home.root());
     assert_eq!(
         text,
         "\

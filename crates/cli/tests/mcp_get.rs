@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::Home;
+use harness::{Home, short};
 use serde_json::json;
 
 fn home() -> Home {
@@ -47,7 +47,7 @@ fn a_summary_as_text() {
     let home = home();
     let mut command = home.command(&["mcp", "get", "files", "-o", "text"]);
     let output = command.env("SECRET_OF_MINE", "hunter2hunter2").output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap().replace(home.root().to_str().unwrap(), "~"), TEXT);
+    assert_eq!(short(&String::from_utf8(output.stdout).unwrap(), &home.root()), TEXT);
     let bad = home.run(&["mcp", "get", "bad", "-o", "text"]);
     assert_eq!(
         bad.out,
@@ -59,7 +59,7 @@ fn a_summary_as_text() {
 fn json_by_default_as_written_and_as_meant_with_no_variables_value() {
     let home = home();
     let output = home.command(&["mcp", "get", "files"]).env("SECRET_OF_MINE", "hunter2hunter2").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap().replace(home.root().to_str().unwrap(), "~");
+    let text = short(&String::from_utf8(output.stdout).unwrap(), &home.root());
     assert!(!text.contains("hunter2"), "{text}");
     let variable = |name: &str, place: &str| json!({ "name": name, "place": place });
     let mut preload = variable("LD_PRELOAD", "env");

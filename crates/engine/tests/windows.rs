@@ -23,6 +23,7 @@ mod tests {
 
     use mework_engine::machine::environment::Environment;
     use mework_engine::machine::process::{Exit, Found, Process, Program, ResolveError, SpawnError, Spec};
+    use mework_engine::machine::resolve::path_folders;
     use mework_engine::machine::{FileRead, Machine, Surroundings, WriteError};
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -56,8 +57,12 @@ mod tests {
             a_batch_file_gets_hostile_arguments_byte_for_byte_or_is_refused_row_12,
             a_program_gets_hostile_arguments_byte_for_byte_row_12,
             programs_are_found_as_windows_names_them_b12_row_13,
+            what_a_batch_file_calls_is_not_looked_for_in_the_folder_it_runs_in_row_13,
             a_file_is_replaced_whole_b17,
             a_file_that_another_program_holds_is_left_as_it_is_b17,
+            a_file_that_another_program_only_reads_is_replaced_b17,
+            a_read_only_file_stays_as_it_is_b17,
+            what_is_no_file_is_not_read_row_27,
         ];
     }
 
@@ -71,6 +76,7 @@ mod tests {
                 }
                 println!("end");
             }
+            "who" => println!("{}", own().display()),
             "environment" => {
                 let mut line = String::new();
                 std::io::stdin().read_line(&mut line).unwrap();
@@ -334,6 +340,28 @@ mod tests {
         assert!(matches!(find("..\\1\\npx"), Err(ResolveError::NoSuchFile { .. })));
     }
 
+    /// cmd.exe looks into the current folder first, unless it is told not to; a server's is often a repository.
+    async fn what_a_batch_file_calls_is_not_looked_for_in_the_folder_it_runs_in_row_13() {
+        let folder = tempfile::tempdir().unwrap();
+        let (workspace, bin) = (folder.path().join("w"), folder.path().join("bin"));
+        for made in [&workspace, &bin] {
+            fs::create_dir(made).unwrap();
+            fs::copy(own(), made.join("helper.exe")).unwrap();
+        }
+        fs::write(bin.join("server.cmd"), "@echo %NoDefaultCurrentDirectoryInExePath%\r\n@helper\r\n").unwrap();
+        let mut env = environment("who");
+        let path = std::env::join_paths(std::iter::once(bin.clone()).chain(path_folders(&env))).unwrap();
+        env.set("PATH", path);
+        let spec = Spec { program: bin.join("server.cmd"), args: vec![], cwd: workspace.clone(), env };
+        let mut server = machine().spawn(spec).await.unwrap();
+        let mut said = String::new();
+        server.stdout.read_to_string(&mut said).await.unwrap();
+        let mut lines = said.lines();
+        assert_eq!(lines.next(), Some("1"));
+        let ran = lines.next().unwrap().to_lowercase();
+        assert_eq!(ran, bin.join("helper.exe").display().to_string().to_lowercase());
+    }
+
     async fn a_file_is_replaced_whole_b17() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new").join("mcp.json");
@@ -361,5 +389,53 @@ mod tests {
         assert_eq!(names, ["mcp.json"]);
         machine().write(&file, Some(b"one"), b"two", None).await.unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"two");
+    }
+
+    /// As an editor, a virus scanner or another Mework has it open: reading, and letting others delete it.
+    async fn a_file_that_another_program_only_reads_is_replaced_b17() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        fs::write(&file, "one").unwrap();
+        let mut held = fs::File::open(&file).unwrap();
+        machine().write(&file, Some(b"one"), b"two", None).await.unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        let mut read = String::new();
+        held.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "one");
+    }
+
+    async fn a_read_only_file_stays_as_it_is_b17() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        fs::write(&file, "one").unwrap();
+        let set = |readonly: bool| {
+            let mut permissions = fs::metadata(&file).unwrap().permissions();
+            permissions.set_readonly(readonly);
+            fs::set_permissions(&file, permissions).unwrap();
+        };
+        set(true);
+        let refused = machine().write(&file, Some(b"one"), b"two", None).await;
+        assert!(
+            matches!(&refused, Err(WriteError::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied),
+            "{refused:?}"
+        );
+        assert_eq!(fs::read(&file).unwrap(), b"one");
+        set(false);
+    }
+
+    async fn what_is_no_file_is_not_read_row_27() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("w");
+        fs::create_dir(&inside).unwrap();
+        fs::write(folder.path().join("secret"), "out").unwrap();
+        let machine = machine();
+        assert_eq!(machine.read(&inside, 10, None).await, FileRead::NotRegular);
+        // Names of devices are names of files like any other.
+        for device in ["NUL", "CON", "COM1", "nul.json"] {
+            assert_eq!(machine.read(&inside.join(device), 10, None).await, FileRead::Absent, "{device}");
+        }
+        let outside = machine.read(&inside.join("..\\secret"), 10, Some(&inside)).await;
+        assert!(matches!(outside, FileRead::LeadsOutside(_)), "{outside:?}");
+        assert_eq!(machine.read(&folder.path().join("SECRET"), 10, None).await, FileRead::Bytes(b"out".to_vec()));
     }
 }

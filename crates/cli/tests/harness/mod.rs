@@ -22,9 +22,9 @@ impl Home {
         std::fs::create_dir(home.path("elsewhere")).unwrap();
         home
     }
-    /// The folder itself, links resolved.
+    /// The folder itself, links resolved; on Windows, where there are none, not in the form that `canonicalize` gives.
     pub fn root(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
+        if cfg!(windows) { self.dir.path().into() } else { self.dir.path().canonicalize().unwrap() }
     }
     pub fn path(&self, below: &str) -> PathBuf {
         self.root().join(below)
@@ -102,8 +102,7 @@ pub struct Ran {
 
 impl Ran {
     fn of(output: Output, home: &Path) -> Self {
-        let text =
-            |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(home.to_str().unwrap(), "~").replace(program(), "mework");
+        let text = |bytes: Vec<u8>| short(&String::from_utf8(bytes).unwrap(), home).replace(program(), "mework");
         Self { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
     }
     /// Times differ from run to run, and columns are as wide as the widest: a line with one has its runs of spaces made
@@ -132,6 +131,24 @@ impl Ran {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
+}
+
+/// With the home folder written as `~`, and on Windows what is below it with `/`, whether it stands in JSON or not.
+pub fn short(text: &str, home: &Path) -> String {
+    let home = home.to_str().unwrap();
+    if !cfg!(windows) {
+        return text.replace(home, "~");
+    }
+    let text = text.replace(&home.replace('\\', "\\\\"), "~").replace(home, "~");
+    let mut pieces = text.split('~');
+    let mut short = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let path = piece.find([' ', '"', '#', '\n', '\r', ',']).unwrap_or(piece.len());
+        short += "~";
+        short += &piece[..path].replace("\\\\", "/").replace('\\', "/");
+        short += &piece[path..];
+    }
+    short
 }
 
 /// The program at a terminal: its stdin and stderr (and with [`Typist::both`] stdout) are a pseudo-terminal.
@@ -179,7 +196,7 @@ impl Typist {
     /// Waits until the screen shows this, after what was waited for before.
     pub fn sees(&mut self, text: &str) {
         loop {
-            let screen = String::from_utf8_lossy(&self.screen).replace(self.home.to_str().unwrap(), "~");
+            let screen = short(&String::from_utf8_lossy(&self.screen), &self.home);
             if let Some(at) = screen.get(self.seen..).and_then(|new| new.find(text)) {
                 self.seen += at + text.len();
                 return;

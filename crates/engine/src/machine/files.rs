@@ -211,7 +211,10 @@ pub(super) fn write(
     match unchanged(path, &real, expected)? {
         Some(old) => {
             keep_mode_and_owner(temp.as_file(), &old).map_err(io)?;
-            temp.persist(&real).map_err(|e| io(e.error))?;
+            // Not the crate's exchange: on Windows it fails when anybody has the old file open, this one only when they
+            // do not allow it.
+            fs::rename(temp.path(), &real).map_err(io)?;
+            temp.disable_cleanup(true);
         }
         None => {
             temp.persist_noclobber(&real).map_err(|e| match e.error.kind() {
