@@ -1,4 +1,6 @@
 //! What the README says to type works, in the order it is written, on a home where nothing was before.
+// The README's shell blocks are for a Unix shell.
+#![cfg(unix)]
 
 use std::path::Path;
 use std::process::Stdio;
@@ -59,7 +61,6 @@ fn its_commands_work() {
 }
 
 /// What `make run` ends with on a machine without a display, once everything is built.
-#[cfg(unix)]
 #[test]
 fn make_run_without_a_display_says_so_and_serves_a_browser() {
     use std::io::{BufRead, BufReader};

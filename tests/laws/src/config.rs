@@ -1,8 +1,8 @@
 //! A file is read as strict JSON reads it, or ignored whole for a reason that tells nothing of it. Each entry means one
 //! thing, however it is written, or has reasons, which are short and name keys, never values.
 
-use std::cell::OnceCell;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use mework_engine::config::entry::{check, meaning_of_canonical};
 use mework_engine::config::json::{self, BOM, FileProblem, Json};
@@ -91,22 +91,18 @@ fn masked(data: &[u8]) -> Vec<u8> {
     out
 }
 
-thread_local! {
-    static HERE: OnceCell<(Runtime, Machine)> = const { OnceCell::new() };
-}
+static HERE: LazyLock<(Runtime, Machine)> = LazyLock::new(|| {
+    let environment = Environment::from_iter([("SET", "a value that is set"), ("EMPTY", "")]);
+    let nowhere = || Path::new("/nowhere").to_path_buf();
+    let surroundings = Surroundings { home: nowhere(), data: nowhere(), environment, supervisor: vec![] };
+    (Builder::new_current_thread().build().expect("a runtime"), Machine::local(surroundings))
+});
 
 /// One entry as a level of its scope has it.
 fn entry(scope: Scope, name: &str, entry: &Json, twice: bool) -> ServerEntry {
-    HERE.with(|here| {
-        let (runtime, machine) = here.get_or_init(|| {
-            let environment = Environment::from_iter([("SET", "a value that is set"), ("EMPTY", "")]);
-            let nowhere = || Path::new("/nowhere").to_path_buf();
-            let surroundings = Surroundings { home: nowhere(), data: nowhere(), environment, supervisor: vec![] };
-            (Builder::new_current_thread().build().expect("a runtime"), Machine::local(surroundings))
-        });
-        let level = Level { machine: machine.clone(), scope };
-        runtime.block_on(check(&level, Path::new("/nowhere/.mework/mcp.json"), name, entry, twice))
-    })
+    let (runtime, machine) = &*HERE;
+    let level = Level { machine: machine.clone(), scope };
+    runtime.block_on(check(&level, Path::new("/nowhere/.mework/mcp.json"), name, entry, twice))
 }
 
 fn judged(name: &str, json: &Json, twice: bool) {
