@@ -127,6 +127,11 @@ mod tests {
         std::env::current_exe().unwrap()
     }
 
+    /// Where Wine differs from Windows, the test that asks this says in what.
+    fn wine() -> bool {
+        Path::new("C:\\windows\\system32\\winecfg.exe").exists()
+    }
+
     /// The environment of every server here: what Windows itself needs, and the role.
     fn environment(role: &str) -> Environment {
         let mut env = Environment::of_process().base();
@@ -285,8 +290,7 @@ mod tests {
         let batch = folder.path().join("a server.cmd");
         fs::write(&batch, format!("@\"{}\" %*\r\n", own().display())).unwrap();
         // The standard library keeps cmd.exe from expanding what stands after a `%` by a trick that Wine's does not know.
-        let wine = Path::new("C:\\windows\\system32\\winecfg.exe").exists();
-        let shown_here = HOSTILE.into_iter().filter(|a| !(wine && a.contains('%')));
+        let shown_here = HOSTILE.into_iter().filter(|a| !(wine() && a.contains('%')));
         let mut equal = 0;
         for hostile in shown_here {
             match arguments(&batch, &[hostile, "after"], folder.path()).await {
@@ -359,7 +363,10 @@ mod tests {
         let mut lines = said.lines();
         assert_eq!(lines.next(), Some("1"));
         let ran = lines.next().unwrap().to_lowercase();
-        assert_eq!(ran, bin.join("helper.exe").display().to_string().to_lowercase());
+        // Wine's cmd.exe does not know the variable, so there the first line is all that can be shown.
+        if !wine() {
+            assert_eq!(ran, bin.join("helper.exe").display().to_string().to_lowercase());
+        }
     }
 
     async fn a_file_is_replaced_whole_b17() {

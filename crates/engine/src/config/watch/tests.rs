@@ -48,10 +48,16 @@ impl Case {
         self.watcher.set_levels(levels.clone()).await;
         put(&marker.new_file(), GOOD);
         assert_eq!(self.next().await, marker.scope);
-        fs::remove_dir_all(marker.root()).unwrap();
         levels.remove(0);
         self.watcher.set_levels(levels).await;
+        fs::remove_dir_all(marker.root()).unwrap();
         assert_eq!(fs::read_to_string(list(level).await.file).unwrap(), text);
+    }
+    /// Lets go of what is watched before the home folder is removed: Windows watches folders by having them open, and
+    /// Wine keeps an open one, which the standard library would go on removing for ever.
+    async fn end(self) {
+        self.watcher.set_levels(vec![]).await;
+        self.home.close().unwrap();
     }
 }
 
@@ -84,6 +90,7 @@ async fn b16_saved_in_place_replaced_and_removed() {
     fs::remove_file(level.new_file()).unwrap();
     assert_eq!(case.next().await, Scope::Global);
     assert_eq!(list(&level).await.state, FileState::Absent);
+    case.end().await;
 }
 
 #[tokio::test]
@@ -95,7 +102,18 @@ async fn b16_folders_that_come_later() {
     case.only(&level, GOOD).await;
     put(&level.new_file(), OTHER);
     case.only(&level, OTHER).await;
-    // The workspace is deleted, and comes back as another folder of that name.
+    case.end().await;
+}
+
+/// Not on Windows, which renames no folder while one inside is open (Wine does not remove one either), as it is to be
+/// watched.
+#[cfg(unix)]
+#[tokio::test]
+async fn b16_a_workspace_that_comes_back_as_another_folder() {
+    let mut case = Case::new();
+    let level = case.workspace("w");
+    put(&level.new_file(), OTHER);
+    case.watcher.set_levels(vec![level.clone()]).await;
     fs::remove_dir_all(level.root()).unwrap();
     assert_eq!(case.next().await, level.scope);
     put(&level.new_file(), GOOD);
@@ -107,6 +125,7 @@ async fn b16_folders_that_come_later() {
     case.only(&level, OTHER).await;
     fs::write(level.new_file(), GOOD).unwrap();
     case.only(&level, GOOD).await;
+    case.end().await;
 }
 
 /// A save that takes its time is told once, when it is whole; a broken file is told too, but not at once.
@@ -130,6 +149,7 @@ async fn b16_a_half_written_file_is_no_error() {
     tokio::time::sleep(QUIET * 2).await;
     fs::write(level.new_file(), "{ broken").unwrap();
     case.only(&level, "{ broken").await;
+    case.end().await;
 }
 
 #[cfg(unix)]
@@ -155,6 +175,7 @@ async fn b16_links() {
     case.only(&level, OTHER).await;
     fs::write(dotfiles.join("second.json"), GOOD).unwrap();
     case.only(&level, GOOD).await;
+    case.end().await;
 }
 
 /// A system that cannot watch (a limit reached, a network drive) is no reason to miss a save.
@@ -167,6 +188,7 @@ async fn b16_without_native_watching() {
     case.only(&level, GOOD).await;
     replace(&level.new_file(), OTHER);
     case.only(&level, OTHER).await;
+    case.end().await;
 }
 
 #[tokio::test]
@@ -183,4 +205,5 @@ async fn levels_come_and_go_and_metadata_is_no_change() {
     put(&b.root().join("mcp.json"), OTHER);
     fs::write(b.new_file(), OTHER).unwrap();
     case.only(&b, OTHER).await;
+    case.end().await;
 }
