@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(
     name = "mework",
+    bin_name = "mework",
     version,
     about = "Mework: declare MCP servers, choose them, test them, call their tools",
     long_about = None,

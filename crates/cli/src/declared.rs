@@ -218,7 +218,7 @@ fn native(scope: args::Scope) -> Result<(), Stop> {
 fn folders(named: &Workspaces, home: &Path) -> Result<Vec<PathBuf>, Stop> {
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in &named.workspaces {
-        let found = folder.canonicalize().ok().filter(|found| found.is_dir());
+        let found = dunce::canonicalize(folder).ok().filter(|found| found.is_dir());
         let found = found.ok_or_else(|| {
             Stop::usage(format!("The workspace {} is not an existing folder.", display_line(&folder.display().to_string())))
         })?;
@@ -228,7 +228,7 @@ fn folders(named: &Workspaces, home: &Path) -> Result<Vec<PathBuf>, Stop> {
     }
     if folders.is_empty()
         && let Ok(current) = std::env::current_dir()
-        && home.canonicalize().is_ok_and(|home| home != current)
+        && dunce::canonicalize(home).is_ok_and(|home| dunce::canonicalize(&current).is_ok_and(|current| home != current))
         && [".mework", ".naiword"].iter().any(|folder| current.join(folder).join("mcp.json").symlink_metadata().is_ok())
     {
         folders.push(current);

@@ -107,16 +107,18 @@ mod tests {
 
     #[test]
     fn workspace_paths_are_absolute_and_never_the_home_folder() {
-        let home = Path::new("/home/me");
-        let path = |typed| workspace_path(typed, home).map(|p| p.to_string_lossy().into_owned());
-        assert_eq!(path(" /home/me//a/./b/ "), Ok("/home/me/a/b".into()));
-        assert_eq!(path("~/a"), Ok("/home/me/a".into()));
+        // `~R` is what an absolute path begins with here.
+        let here = |path: &str| path.replace("~R", if cfg!(windows) { "C:" } else { "" });
+        let home = PathBuf::from(here("~R/home/me"));
+        let path = |typed: &str| workspace_path(&here(typed), &home);
+        assert_eq!(path(" ~R/home/me//a/./b/ "), Ok(home.join("a").join("b")));
+        assert_eq!(path("~/a"), Ok(home.join("a")));
         assert_eq!(path("~"), Err(BadFolder::Home));
-        assert_eq!(path("/home/me/"), Err(BadFolder::Home));
-        for wrong in ["", "a", "./a", "~other/a", "/a/../b", "/a\0b"] {
+        assert_eq!(path("~R/home/me/"), Err(BadFolder::Home));
+        for wrong in ["", "a", "./a", "~other/a", "~R/a/../b", "~R/a\0b"] {
             assert!(matches!(path(wrong), Err(BadFolder::NotAbsolute(_))), "{wrong:?}");
         }
-        assert_eq!(path(&format!("/{}", "a".repeat(5000))), Err(BadFolder::TooLong));
+        assert_eq!(path(&format!("~R/{}", "a".repeat(5000))), Err(BadFolder::TooLong));
     }
 
     #[test]

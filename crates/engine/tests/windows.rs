@@ -400,6 +400,9 @@ mod tests {
 
     /// As an editor, a virus scanner or another Mework has it open: reading, and letting others delete it.
     async fn a_file_that_another_program_only_reads_is_replaced_b17() {
+        if wine() {
+            return print!("left out (Wine 8 replaces no file that is open, however it is shared) ");
+        }
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mcp.json");
         fs::write(&file, "one").unwrap();
