@@ -168,7 +168,7 @@ fn s6_a_name_in_several_files_takes_scope() {
 #[test]
 fn an_id_means_exactly_one_server() {
     let home = twice();
-    let id = format!("native:local:{}#a", home.path("ws/.mework/mcp.json").display());
+    let id = format!("native:local:{}#a", home.path("ws").join(".mework").join("mcp.json").display());
     assert_eq!(home.run_in("ws", &["mcp", "remove", &id]), ran(0, "Removed a from ~/ws/.mework/mcp.json.\n", ""));
 }
 
