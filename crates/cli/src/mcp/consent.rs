@@ -70,6 +70,10 @@ fn shown(view: &ConsentView, declared: &Declared, style: Style) -> String {
 /// The lines of one entry, indented by two.
 pub fn entry(view: &EntryView, style: Style) -> String {
     let mut out = String::new();
+    // Row 35: where the code comes from stands first.
+    if let Some(registry) = &view.registry_url {
+        out += &field("registry", &display_line(registry));
+    }
     if let Some(command) = &view.command {
         out += &field("command", &quoted(command));
     }
@@ -79,18 +83,18 @@ pub fn entry(view: &EntryView, style: Style) -> String {
     if let Some(origin) = &view.url_origin {
         out += &field("address", &display_line(origin));
     }
-    if let Some(registry) = &view.registry_url {
-        out += &field("registry", &display_line(registry));
-    }
     if let Some(cwd) = &view.cwd {
         out += &field("folder", &display_line(cwd));
     }
-    for (number, VariableUse { name, place, warning }) in view.variables.iter().enumerate() {
+    let mut named = None;
+    for VariableUse { name, place, warning } in &view.variables {
+        let what = if place == "header" { "headers" } else { "variables" };
         let mut text = format!("{} ({})", display_line(name), display_line(place));
         if let Some(warning) = warning {
             text += &format!(" {}", style.paint(Colour::Bad, &format!("! {}", display_line(warning))));
         }
-        out += &field(if number == 0 { "variables" } else { "" }, &text);
+        out += &field(if named == Some(what) { "" } else { what }, &text);
+        named = Some(what);
     }
     for text in &view.notes {
         out += &field("note", &display_line(text));
