@@ -16,18 +16,16 @@ beforeEach(() => {
 afterEach(() => leave());
 
 const button = (name: string) => [...document.querySelectorAll("button")].find((b) => b.textContent === name)!;
-/** The watch hears of a change after it, and gives others a turn first. */
-const settled = () => new Promise((next) => setTimeout(next, 5));
 const at = () => document.activeElement?.textContent;
+/** The watch hears of a change after it, and gives others a turn first. */
+const settles = (name: string) => expect.poll(at).toBe(name);
 
 test("what goes away hands the keyboard to the next control, the last one to the one before it", async () => {
   button("two").focus();
   button("two").remove();
-  await settled();
-  expect(at()).toBe("three");
+  await settles("three");
   button("three").remove();
-  await settled();
-  expect(at()).toBe("one");
+  await settles("one");
 });
 
 test("a row that is put in another place keeps the keyboard", async () => {
@@ -35,6 +33,5 @@ test("a row that is put in another place keeps the keyboard", async () => {
   const moved = button("three");
   document.querySelector("main")!.prepend(moved);
   moved.blur();
-  await settled();
-  expect(at()).toBe("three");
+  await settles("three");
 });
