@@ -392,8 +392,9 @@ mod tests {
         assert!(seen.insert(of(&[("V", "1"), ("P", "q")], entry, "/").await));
         assert!(seen.insert(of(&[("V", "1"), ("P", "p")], entry, std::env::temp_dir().to_str().unwrap()).await));
         let with = async |key: &str| of(&[("V", "1"), ("P", "p")], &entry.replacen('{', &format!("{{{key}, "), 1), "/").await;
-        assert!(seen.insert(with(r#""description": "other""#).await));
-        // A server is not restarted for what is used of it.
+        assert!(seen.insert(with(r#""env": {"A": "b"}"#).await));
+        // A server is not restarted for what is said or used of it.
+        assert!(!seen.insert(with(r#""description": "other", "timeoutSeconds": 7"#).await));
         assert!(!seen.insert(with(r#""disabledTools": ["t"], "disabledAutoApproveTools": ["u"]"#).await));
     }
 
