@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { launch, makeHome, open, real, serve } from "./app.js";
 import { allow, button, call, chooseTool, declareAndTick, edit } from "./states.js";
 
@@ -138,4 +139,43 @@ test("what was sent is picked again into the editor, and undo brings back what w
     await chooseTool(tab, "echo", "echo");
     await button(tab, "Recent arguments").waitFor();
   });
+});
+
+test("row 6, B35: after a server changed its tool the composer's form is the new one, and a waiting card's yes is void, as it says", async () => {
+  const home = makeHome({ changing: { command: process.execPath, args: [fileURLToPath(new URL("changing-server.js", import.meta.url))] } });
+  const app = await serve(home);
+  const { tab, problems, context } = await open(browser, app.url);
+  try {
+    await tab.keyboard.press("Control+,");
+    await tab.getByRole("checkbox", { name: "Use changing in this conversation", exact: true }).click();
+    await button(tab, "changing: 1 tool. Details").waitFor();
+    await button(tab, "Back to the conversation").click();
+    await chooseTool(tab, "note", "note");
+    await call(tab, { old: "one" });
+    const cards = tab.locator("section.ask");
+    await cards.first().waitFor();
+    await tab.getByRole("button", { name: /^Go on with the arguments/ }).click();
+    await call(tab, { old: "two" });
+    await cards.nth(1).waitFor();
+    await cards.first().locator('footer button[aria-disabled="false"]', { hasText: "Allow once" }).click();
+    await tab.getByText('noted {"old":"one"}').first().waitFor();
+
+    const left = cards.first();
+    await left.getByText("The server changed this tool since the call was asked for.").waitFor();
+    await left.locator('footer button[aria-disabled="false"]', { hasText: "Allow once" }).click();
+    await tab.getByText("The approval was for another call").first().waitFor();
+    await cards.first().waitFor({ state: "detached" });
+    assert.equal(await tab.getByText('noted {"old":"two"}').count(), 0);
+
+    // The form asks for what the tool takes now; what was written for it before is still there to be sent or taken out.
+    await button(tab, "Form").click();
+    await tab.getByRole("textbox", { name: /^fresh/ }).fill("three");
+    assert.equal(await tab.getByRole("textbox", { name: /^old/ }).inputValue(), '"two"', "as it stands: no schema says what it is");
+    await tab.getByText("The arguments fit the schema").waitFor();
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+    await app.stop();
+    home.remove();
+  }
 });
