@@ -174,9 +174,10 @@ fn showing_leaves_the_data_folder_as_it_was() {
     for args in [["mcp", "list"].as_slice(), &["mcp", "get", "a"]] {
         assert_eq!(home.run(args).code, 0);
     }
-    assert!(!home.path(".local").exists());
+    let top = home.data().split('/').next().unwrap();
+    assert!(!home.path(top).exists());
     assert_eq!(home.run(&["doctor"]).code, 0);
-    let processes = || home.path(".local/share/mework/run").read_dir().unwrap().count();
+    let processes = || home.path(home.data()).join("run").read_dir().unwrap().count();
     assert_eq!(processes(), 0);
     for args in [["mcp", "list"].as_slice(), &["mcp", "get", "a"]] {
         assert_eq!(home.run(args).code, 0);
@@ -189,7 +190,7 @@ fn showing_leaves_the_data_folder_as_it_was() {
 fn a_damaged_database_is_set_aside_and_said_so() {
     let home = Home::new();
     home.global(json!({ "a": { "command": "x" } }));
-    home.write(".local/share/mework/mework.db", &"no database ".repeat(1000));
+    home.write(&format!("{}/mework.db", home.data()), &"no database ".repeat(1000));
     let ran = home.run(&["mcp", "list"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Global  ~/.mework/mcp.json\n  a  stdio  asks first  x\n"));
     assert!(ran.err.starts_with("The database was damaged and could not be read. It was set aside as ~/"), "{}", ran.err);

@@ -29,6 +29,14 @@ impl Home {
     pub fn path(&self, below: &str) -> PathBuf {
         self.root().join(below)
     }
+    /// Where the program keeps what is not the person's to write, below the home folder.
+    pub fn data(&self) -> &'static str {
+        match std::env::consts::OS {
+            "windows" => "AppData/Local/Mework",
+            "macos" => "Library/Application Support/Mework",
+            _ => ".local/share/mework",
+        }
+    }
     pub fn write(&self, below: &str, text: &str) -> PathBuf {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
