@@ -181,6 +181,19 @@ async fn row_9_redirects_name_their_target_and_are_not_followed() {
         assert_eq!(server.connections(), 1);
     }
     assert_eq!(target.connections(), 0);
+    // A server that only wants another path, and one that answers with the header's own secret in lower case.
+    let answering = async |location: &'static str| {
+        let reply = move || Reply::Http(307, vec![("Location", location.into())], vec![]);
+        let server = HttpServer::start(move |_, _| Some(reply())).await;
+        fails(&server.url(), json!({ "X-Key": "S3cret-Key" })).await.message
+    };
+    let slash = answering("/mcp/").await;
+    assert!(slash.starts_with("It redirects (307) to another path of http://127.0.0.1:"), "{slash}");
+    for unreadable in ["http://S3cret-Key.example/", "foo://elsewhere/"] {
+        let said = answering(unreadable).await;
+        assert!(said.starts_with("It redirects (307) to an address that cannot be read, and"), "{said}");
+        assert!(!said.to_lowercase().contains("s3cret"), "{said}");
+    }
 }
 
 #[tokio::test]

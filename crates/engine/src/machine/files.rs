@@ -3,9 +3,11 @@
 //!
 //! What the bytes mean is not known here.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::{FileRead, WriteError};
 
@@ -208,6 +210,7 @@ pub(super) fn write(
     temp.as_file_mut().write_all(new).map_err(io)?;
     temp.as_file().sync_all().map_err(io)?;
     // The last look before the exchange: what a person saw is what is replaced.
+    let _turn = turn(&folder);
     match unchanged(path, &real, expected)? {
         Some(old) => {
             keep_mode_and_owner(temp.as_file(), &old).map_err(io)?;
@@ -230,6 +233,22 @@ pub(super) fn write(
         tracing::debug!(folder = %folder.display(), error = %e, "the folder could not be flushed");
     }
     Ok(())
+}
+
+/// How long another process may hold a folder; whoever holds it longer does something else with it.
+const TURN: Duration = Duration::from_secs(5);
+
+/// Who exchanges a file is alone with its folder from the last look at it on, in this process and, where a folder can be
+/// locked, among all of ours: two who were shown the same file do not both replace it.
+fn turn(folder: &Path) -> (MutexGuard<'static, ()>, Option<File>) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(lock) = File::open(folder) else { return (one, None) };
+    let until = Instant::now() + TURN;
+    while matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (one, Some(lock))
 }
 
 /// Makes the folders a file would stand in, never through a link that leads outside.
@@ -329,6 +348,36 @@ mod tests {
             fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
+    }
+
+    /// The folder's lock is another's for every writer, as it is between processes.
+    #[test]
+    fn of_those_who_saw_the_same_file_one_replaces_it_b17() {
+        let d = folder();
+        let f = d.path().join("f");
+        let mut now = b"0".to_vec();
+        fs::write(&f, &now).unwrap();
+        for round in 0..50 {
+            let start = std::sync::Barrier::new(4);
+            let done: Vec<Vec<u8>> = std::thread::scope(|scope| {
+                let write = |n: usize| {
+                    let (f, start, now) = (&f, &start, &now);
+                    scope.spawn(move || {
+                        let new = format!("{round} {n}").into_bytes();
+                        start.wait();
+                        match write(f, Some(now), &new, None, NewFile::Shared) {
+                            Ok(()) => Some(new),
+                            Err(WriteError::Changed { .. }) => None,
+                            Err(other) => panic!("{other}"),
+                        }
+                    })
+                };
+                let writers: Vec<_> = (0..4).map(write).collect();
+                writers.into_iter().filter_map(|writer| writer.join().unwrap()).collect()
+            });
+            now = fs::read(&f).unwrap();
+            assert_eq!(done, [now.clone()]);
+        }
     }
 
     #[test]

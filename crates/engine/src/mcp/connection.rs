@@ -463,7 +463,7 @@ impl Connection {
                 if matches!(parsed, Err(ResultError::Malformed(_))) {
                     self.use_.retire();
                 }
-                Ok(parsed?)
+                Ok(parsed.map_err(|error| error.scrubbed(self.link.far.scrubber()))?)
             }
             Ok(Err(error)) => {
                 Err(CallError::Refused(self.link.far.scrubber().show(&format!("{} (code {})", error.message, error.code.0))))

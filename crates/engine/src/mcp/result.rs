@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::limits;
-use crate::text::display_capped;
+use crate::text::{Scrubber, display_capped};
 use crate::tools::size::compact_size;
 
 /// Characters of a name, URI or type that is shown.
@@ -86,6 +86,16 @@ pub enum ResultError {
     UnknownType(String),
 }
 
+impl ResultError {
+    /// The same without the secrets that a server's words may hold (row 16).
+    pub(super) fn scrubbed(self, scrubber: &Scrubber) -> Self {
+        match self {
+            Self::UnknownType(kind) => Self::UnknownType(scrubber.show_cut(&kind, usize::MAX)),
+            other => other,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Written<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
@@ -143,9 +153,13 @@ pub fn is_quick(raw: &str) -> bool {
 /// Reads the result of `tools/call`. Decoding images takes time: call it where that may block, unless it [`is_quick`].
 pub fn parse(raw: &str) -> Result<CallResult, ResultError> {
     let malformed = |what: &str| ResultError::Malformed(what.into());
+    // A list would be read member by member in the order of ours.
+    if !raw.trim_start().starts_with('{') {
+        return Err(malformed("it is not an object"));
+    }
     let written: Written<'_> = serde_json::from_str(raw).map_err(|error| {
         let words = error.to_string();
-        malformed(words.split(" at line ").next().filter(|_| raw.starts_with('{')).unwrap_or("it is not an object"))
+        malformed(words.split(" at line ").next().unwrap_or_default())
     })?;
     if let Some(kind) = written.result_type {
         match serde_json::from_str::<String>(kind.get()).as_deref() {
@@ -353,7 +367,13 @@ mod tests {
     #[test]
     fn what_is_no_result_is_refused() {
         let why = |raw: &str| parse(raw).unwrap_err();
-        assert_eq!(why("5"), ResultError::Malformed("it is not an object".into()));
+        for other in ["5", "[]", r#"[[{"type":"text","text":"x"}],{},true]"#] {
+            assert_eq!(why(other), ResultError::Malformed("it is not an object".into()));
+        }
+        let scrubber = Scrubber::default();
+        scrubber.add(["s3cret-token"]);
+        let kind = why(r#"{"resultType":"s3cret-token"}"#).scrubbed(&scrubber);
+        assert_eq!(kind, ResultError::UnknownType("\"•••\"".into()));
         assert_eq!(why(r#"{"content":"x"}"#), ResultError::Malformed("its `content` is not a list".into()));
         assert_eq!(why(r#"{"content":[],"content":[]}"#), ResultError::Malformed("duplicate field `content`".into()));
         let deep = format!("{{\"content\":{}{}}}", "[".repeat(200), "]".repeat(200));

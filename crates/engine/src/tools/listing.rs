@@ -133,6 +133,10 @@ impl<'a> Listing<'a> {
 
     /// Takes the result of one `tools/list` request as JSON text; the cursor of the next page, if there is one.
     pub fn page(&mut self, result: &str) -> Result<Option<String>, ListError> {
+        // Here and below: a list would be read member by member, in the order of ours.
+        if !result.trim_start().starts_with('{') {
+            return Err(ListError::Malformed("no `tools` array".into()));
+        }
         let page: Page<'_> = serde_json::from_str(result)
             .map_err(|error| ListError::Malformed(if error.is_data() { "no `tools` array".into() } else { words(&error) }))?;
         self.pages += 1;
@@ -186,9 +190,11 @@ impl<'a> Listing<'a> {
     /// The outer error refuses the server, the inner one sets this tool aside.
     fn read(&mut self, raw: &str) -> Result<Result<Tool, SetAside>, ListError> {
         let unnamed = |reason: String| Ok(Err(SetAside { name: None, reason }));
+        if !raw.starts_with('{') {
+            return unnamed("it is not an object".into());
+        }
         let written: Written<'_> = match serde_json::from_str(raw) {
             Ok(written) => written,
-            Err(_) if !raw.starts_with('{') => return unnamed("it is not an object".into()),
             Err(error) => return unnamed(words(&error)),
         };
         let Some(name) = written.name.and_then(string) else {
@@ -452,6 +458,9 @@ mod tests {
         let empty: Vec<Value> = (0..8193).map(|_| Value::Null).collect();
         assert_eq!(list(&server(), &[json!({ "tools": empty })]).unwrap_err(), ListError::TooManyListed);
         assert_eq!(list(&server(), &[json!({})]).unwrap_err(), ListError::Malformed("no `tools` array".into()));
+        assert_eq!(list(&server(), &[json!([[], null])]).unwrap_err(), ListError::Malformed("no `tools` array".into()));
+        let by_place = list(&server(), &[json!({ "tools": [["t", null, null, { "type": "object" }]] })]).unwrap();
+        assert_eq!((by_place.tools.len(), by_place.set_aside[0].reason.as_str()), (0, "it is not an object"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn content_type(response: &Response) -> Option<String> {
 }
 
 pub(super) fn origin(url: &Url) -> Option<String> {
-    url.has_host().then(|| url.origin().ascii_serialization())
+    (url.has_host() && url.origin().is_tuple()).then(|| url.origin().ascii_serialization())
 }
 
 /// A whole body of one message.

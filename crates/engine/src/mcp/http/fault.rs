@@ -24,6 +24,11 @@ pub enum Fault {
         words: Option<String>,
     },
     #[error(
+        "It redirects ({status}) to another path of {0}, and redirects are not followed. Often only the slash at the end of `url` is \
+         missing, or one too many.", .to.as_deref().unwrap_or_default()
+    )]
+    RedirectWithin { status: u16, to: Option<String> },
+    #[error(
         "It redirects ({status}) to {}, and redirects are not followed: they would carry this entry's headers there. If that is where \
          the server is now, write that address into `url`.", .to.as_deref().unwrap_or("an address that cannot be read")
     )]
@@ -67,7 +72,15 @@ pub enum Fault {
 impl Fault {
     /// Nothing would be different if the server were greeted in another way.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self, Self::Network(_) | Self::Denied { .. } | Self::Redirect { .. } | Self::Encoded(_) | Self::TooLong)
+        matches!(
+            self,
+            Self::Network(_)
+                | Self::Denied { .. }
+                | Self::Redirect { .. }
+                | Self::RedirectWithin { .. }
+                | Self::Encoded(_)
+                | Self::TooLong
+        )
     }
     /// The kind of refusal a server of the old transport gives to a message.
     pub(super) fn may_be_legacy(&self) -> bool {

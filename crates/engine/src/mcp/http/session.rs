@@ -36,6 +36,8 @@ const JSON: &str = "application/json";
 /// Bytes shown of what is no protocol message.
 const NOT_A_MESSAGE_BYTES: usize = 120;
 const SESSION_ID_BYTES: usize = 1024;
+/// An id that is shorter can be guessed, and then it is no secret.
+const GUESSED_ID_BYTES: usize = 16;
 /// Shown of a protocol version that is not known.
 const VERSION_BYTES: usize = 40;
 /// Reconnections in a row that brought nothing new, before an answer's stream is given up.
@@ -219,8 +221,14 @@ impl Session {
         self.reached.send_replace(true);
         let status = response.status();
         if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
-            let to = text(&response, header::LOCATION).and_then(|location| self.client.url().join(location).ok());
-            return Err(Fault::Redirect { status: status.as_u16(), to: to.as_ref().and_then(origin) }.into());
+            // Where a secret is part of the address, lower case may hide it from the scrubber: then it is not shown at all.
+            let clean = |location: &&str| self.log.scrubber().scrub(location) == **location;
+            let to = text(&response, header::LOCATION).filter(clean);
+            let to = to.and_then(|location| self.client.url().join(location).ok()).as_ref().and_then(origin);
+            let status = status.as_u16();
+            let here = origin(self.client.url());
+            let fault = if to == here { Fault::RedirectWithin { status, to } } else { Fault::Redirect { status, to } };
+            return Err(fault.into());
         }
         match text(&response, header::CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
             Some(encoding) => Err(Fault::Encoded(cut(encoding, 40).into()).into()),
@@ -272,7 +280,9 @@ impl Session {
         let id =
             session.to_str().ok().filter(|id| id.len() <= SESSION_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic()));
         let id = id.filter(|id| !id.is_empty()).ok_or(Fault::BadSessionId)?;
-        let held = self.log.scrubber().hold(id);
+        // What could be a word of somebody else's text is no secret, and would be missing there.
+        let guessable = id.len() < GUESSED_ID_BYTES || !id.bytes().any(|byte| byte.is_ascii_digit());
+        let held = self.log.scrubber().hold(if guessable { "" } else { id });
         session.set_sensitive(true);
         self.state().session = Some((session, held));
         Ok(())
@@ -291,7 +301,10 @@ impl Session {
         match content_type(&response).as_deref() {
             Some(JSON) | None => {}
             Some("text/html" | "application/xhtml+xml") => return Err(Fault::WebPage.into()),
-            Some(other) => return Err(Fault::ContentType(cut(other, 80).into()).into()),
+            Some(_) => {
+                let named = text(&response, header::CONTENT_TYPE).unwrap_or_default();
+                return Err(Fault::ContentType(self.log.scrubber().show_cut(named, 80)).into());
+            }
         }
         if self.deliver(&body, Some(&request.id)).await? {
             return Ok(());
