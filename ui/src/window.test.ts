@@ -20,6 +20,19 @@ test("rows 8 and 28: hostile names, descriptions and results are text", async ()
   expect(document.body.textContent).not.toContain("\u202e");
 });
 
+test("a result that is said twice, as text and as structure, keeps every digit of its numbers", async () => {
+  const text = '{"id": 1234567890123456789, "ratio": 1.10}';
+  const entry: Entry = {
+    id: "e1",
+    at: 1,
+    body: { kind: "call", server: "s", server_name: "s", machine: "m", tool: "t", arguments: "{}", state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text }], structured: JSON.parse(text) } },
+  };
+  await open({ conversations: [{ id: "c1", title: "First", entries: [entry] }] });
+  const tree = find("[role=group]", "Structured content").textContent;
+  expect(tree).toContain("1234567890123456789");
+  expect(tree).toContain("1.10");
+});
+
 test("B14, B15: sections, counts, a word for every state, names for every button", async () => {
   await open({
     workspaces: [{ id: "w1", path: "/home/ada/api", name: "api", machine: "This computer", exists: true }],
