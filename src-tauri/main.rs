@@ -5,7 +5,8 @@
 //! - [`host`]: what the engine asks of a desktop
 //! - [`attention`]: what the desktop is told while the window is not in front
 //! - [`wire`]: requests and events between the page and the engine
-//! - [`window`]: the one window: its guards, its title, its closing
+//! - [`window`]: the one window: its guards, its place, its title
+//! - [`closing`]: what would be lost by closing it, and asking first
 //! - [`zoom`]: how large the page is drawn
 //! - [`kept`]: small files of the window's own
 //! - [`links`]: which addresses may leave the window, to the system's browser
@@ -15,6 +16,7 @@
 #![cfg_attr(all(windows, not(debug_assertions)), windows_subsystem = "windows")]
 
 mod attention;
+mod closing;
 mod host;
 mod kept;
 mod links;
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
         .plugin(window::single_instance(&data))
         .plugin(window::remembered_place(&data))
         .plugin(tauri_plugin_dialog::init())
-        .invoke_handler(tauri::generate_handler![wire::rpc, wire::subscribe, zoom::zoom])
+        .invoke_handler(tauri::generate_handler![wire::rpc, wire::subscribe, zoom::zoom, closing::unsaved])
         .build(tauri::generate_context!());
     let app = match app {
         Ok(app) => app,
@@ -61,9 +63,10 @@ fn main() -> ExitCode {
         Err(error) => return start::refuse_in_a_dialog(app, &error.to_string()),
     };
     app.manage(engine.clone());
+    app.manage(closing::Closing::follow(engine));
     app.manage(zoom::Zoom::in_folder(&data));
     start::end_on_signals(app.handle().clone());
-    if let Err(error) = window::open(&app, &data, engine, attention) {
+    if let Err(error) = window::open(&app, &data, attention) {
         return start::refuse(&format!("The window could not be opened: {error}."));
     }
     let code = app.run_return(|app, event| {

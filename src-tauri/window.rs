@@ -1,19 +1,16 @@
-//! The one window: opening it where it was, keeping its page where it belongs, its title, and asking before calls that
-//! run are ended with it (B43, security row 8).
+//! The one window: opening it where it was, keeping its page where it belongs, and its title (B43, security row 8).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mework_engine::engine::{Engine, Noteworthy};
-use mework_engine::wire::{ConversationSummary, Empty, Envelope, Event};
 use tauri::plugin::TauriPlugin;
 use tauri::webview::NewWindowResponse;
 use tauri::{App, AppHandle, Manager, WebviewWindow, WebviewWindowBuilder, WindowEvent, Wry};
-use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind};
 use tauri_plugin_window_state::StateFlags;
 
 use crate::attention::Attention;
+use crate::closing::Closing;
 use crate::{kept, links, zoom};
 
 const MAIN: &str = "main";
@@ -66,17 +63,7 @@ fn place_file(data: &Path) -> PathBuf {
     data.join("window.json")
 }
 
-/// What closing depends on.
-#[derive(Default)]
-struct Activity {
-    running: AtomicUsize,
-    /// The question stands on the screen.
-    asking: AtomicBool,
-    /// It was answered with yes.
-    agreed: AtomicBool,
-}
-
-pub fn open(app: &App, data: &Path, engine: Arc<Engine>, attention: Attention) -> tauri::Result<()> {
+pub fn open(app: &App, data: &Path, attention: Attention) -> tauri::Result<()> {
     let Some(config) = app.config().app.windows.iter().find(|w| w.label == MAIN) else {
         return Err(tauri::Error::WindowNotFound);
     };
@@ -111,68 +98,11 @@ pub fn open(app: &App, data: &Path, engine: Arc<Engine>, attention: Attention) -
         .build()?;
 
     app.state::<zoom::Zoom>().apply(&window);
-    let activity = Arc::new(Activity::default());
-    tauri::async_runtime::spawn(follow(engine, activity.clone()));
-    let closing = window.clone();
+    let handle = window.clone();
     window.on_window_event(move |event| match event {
-        WindowEvent::CloseRequested { api, .. } if !may_close(&closing, &activity) => api.prevent_close(),
+        WindowEvent::CloseRequested { api, .. } if !handle.state::<Closing>().allowed(&handle) => api.prevent_close(),
         WindowEvent::Focused(front) => attention.in_front(*front),
         _ => {}
     });
     window.show()
-}
-
-/// Whether nothing would be lost, or the person agreed to it; asks if need be (B43).
-fn may_close(window: &WebviewWindow, activity: &Arc<Activity>) -> bool {
-    let running = activity.running.load(Ordering::SeqCst);
-    if running == 0 || activity.agreed.load(Ordering::SeqCst) {
-        return true;
-    }
-    if !activity.asking.swap(true, Ordering::SeqCst) {
-        let question = match running {
-            1 => "A call is running. Closing the window stops it.".to_owned(),
-            n => format!("{n} calls are running. Closing the window stops them."),
-        };
-        let (closing, activity) = (window.clone(), activity.clone());
-        window
-            .dialog()
-            .message(question)
-            .title("Close Mework?")
-            .kind(MessageDialogKind::Warning)
-            .parent(window)
-            .buttons(MessageDialogButtons::OkCancelCustom("Stop and close".into(), "Keep open".into()))
-            .show(move |close| {
-                activity.asking.store(false, Ordering::SeqCst);
-                if close {
-                    activity.agreed.store(true, Ordering::SeqCst);
-                    if let Err(problem) = closing.close() {
-                        tracing::warn!(%problem, "the window could not be closed");
-                    }
-                }
-            });
-    }
-    false
-}
-
-/// Keeps the count of running calls current.
-async fn follow(engine: Arc<Engine>, activity: Arc<Activity>) {
-    let count = |conversations: &[ConversationSummary]| {
-        activity.running.store(conversations.iter().map(|c| c.running_calls as usize).sum(), Ordering::SeqCst);
-    };
-    let mut events = engine.subscribe();
-    let mut stale = true;
-    loop {
-        if stale && let Ok(snapshot) = engine.snapshot(Empty {}).await {
-            count(&snapshot.conversations);
-        }
-        stale = match events.next().await {
-            Some(Envelope::Event { event: Event::Conversations { conversations }, .. }) => {
-                count(&conversations);
-                false
-            }
-            Some(Envelope::Event { .. }) => false,
-            Some(Envelope::Resync) => true,
-            None => return,
-        };
-    }
 }

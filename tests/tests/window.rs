@@ -251,6 +251,50 @@ async fn b43_closing_while_a_call_runs_asks_once() {
     app.ended().await;
 }
 
+/// What was typed about a server stands in no file: the window asks before it goes with it, and not once it is saved.
+#[tokio::test(flavor = "multi_thread")]
+async fn b43_closing_over_unsaved_text_asks_once() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    home.declare(json!({ "mine": { "command": "true" } }));
+    let stays = async || {
+        desktop.close_window("Mework").await;
+        desktop.press_keys("Close Mework?", &["Escape"]).await;
+        eventually("the question to go", || (desktop.window_titles() == ["Mework"]).then_some(())).await;
+    };
+    let app = desktop.open_window(&home).await;
+    app.press("Choose among 1 server").await;
+    app.press("mine: Not tested. Details").await;
+    app.press("Edit").await;
+    app.press("JSON").await;
+    app.paste("textbox", "Entry as JSON", r#"{ "command": "false" }"#).await;
+    // Asked for after the window was told of the text.
+    app.sees("Nothing starts or stops by saving.").await;
+    stays().await;
+    let typed = "return document.querySelector('textarea[aria-label=\"Entry as JSON\"]').value";
+    assert_eq!(app.run(typed, vec![]).await, json!(r#"{ "command": "false" }"#));
+    app.press("Save").await;
+    app.sees("mine was saved.").await;
+
+    app.press("Add a server").await;
+    app.paste("textbox", "Paste a server", "npx -y typed").await;
+    app.sees("Nothing starts or stops by saving.").await;
+    stays().await;
+    desktop.close_window("Mework").await;
+    desktop.press_keys("Close Mework?", &["Return"]).await;
+    app.ended().await;
+
+    let app = desktop.open_window(&home).await;
+    app.press("Choose among 1 server").await;
+    app.press("mine: Not tested. Details").await;
+    app.press("Edit").await;
+    app.press("JSON").await;
+    app.paste("textbox", "Entry as JSON", r#"{ "command": "true" }"#).await;
+    app.press("Save").await;
+    app.sees("mine was saved.").await;
+    desktop.close_window("Mework").await;
+    app.ended().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn b43_closing_with_nothing_running_asks_nothing() {
     let (desktop, home) = (Desktop::new(), Home::empty());
@@ -346,7 +390,7 @@ fn rows_8_43_44_the_windows_configuration() {
     main.as_object_mut().unwrap().remove("description");
     assert_eq!(
         main,
-        json!({ "identifier": "main", "windows": ["main"], "local": true, "permissions": ["allow-wire", "allow-zoom"] })
+        json!({ "identifier": "main", "windows": ["main"], "local": true, "permissions": ["allow-wire", "allow-zoom", "allow-unsaved"] })
     );
 
     let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap();

@@ -57,6 +57,29 @@ test("B43: a reload asks before it takes unsaved changes of an entry away", asyn
   });
 });
 
+test("B43: closing the tab asks before it takes a server that is being added away", async () => {
+  await page({ time: real.time }, async (tab, home, problems) => {
+    await tab.keyboard.press("Control+,");
+    await button(tab, "Add a server").click();
+    const pasted = tab.getByRole("textbox", { name: "Paste a server" });
+    await pasted.fill("npx -y typed");
+    const asked = tab.waitForEvent("dialog");
+    await tab.close({ runBeforeUnload: true });
+    const dialog = await asked;
+    assert.equal(dialog.type(), "beforeunload");
+    await dialog.dismiss();
+    assert.equal(await pasted.inputValue(), "npx -y typed");
+    // Thrown away on purpose, nothing is lost any more.
+    await pasted.press("Escape");
+    await button(tab, "Discard the text?").press("Space", { delay: 300 });
+    await pasted.waitFor({ state: "detached" });
+    const closed = tab.waitForEvent("close");
+    await tab.close({ runBeforeUnload: true });
+    await closed;
+    assert.deepEqual(problems, []);
+  });
+});
+
 const flip = (tab, name) => tab.getByRole("switch", { name, exact: true });
 
 test("B17, complaint 25: one server is edited and restarts, the other keeps its process; a conflict keeps the text", async () => {

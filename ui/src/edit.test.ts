@@ -39,18 +39,56 @@ async function type(field: HTMLInputElement | HTMLTextAreaElement, value: string
 }
 const plan = () => nameOf(find("section.edit .says .plan", /.*/));
 
+/** Whether leaving the page asks; who closes its window was told the same. */
+function leave() {
+  const event = new Event("beforeunload", { cancelable: true });
+  window.dispatchEvent(event);
+  expect(host.held).toBe(event.defaultPrevented);
+  return event.defaultPrevented;
+}
+
 test("B43: leaving the page asks while an entry has unsaved changes, and keeps nothing of them in the browser", async () => {
-  const leave = () => {
-    const event = new Event("beforeunload", { cancelable: true });
-    window.dispatchEvent(event);
-    return event.defaultPrevented;
-  };
   await editor();
   expect(leave()).toBe(false);
   await type(text(), '{\n  "command": "npx",\n  "env": { "TOKEN": "typed-s3cret" }\n}');
   expect(leave()).toBe(true);
   expect(JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).not.toContain("typed-s3cret");
   await type(text(), '{\n  "command": "npx"\n}');
+  expect(leave()).toBe(false);
+});
+
+test("B43: text for a new server is kept until it is added or thrown away, and each way of leaving it asks", async () => {
+  await open(one());
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button("Add a server").click();
+  await pass(50);
+  const pasted = () => find("textarea", "Paste a server") as HTMLTextAreaElement;
+  expect(leave()).toBe(false);
+  await type(pasted(), "npx -y typed-s3cret");
+  expect(leave()).toBe(true);
+  expect(JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).not.toContain("typed-s3cret");
+  // Another page and back: it is still there.
+  key(",", { ctrlKey: true });
+  await pass(50);
+  expect(leave()).toBe(true);
+  key(",", { ctrlKey: true });
+  await pass(400);
+  expect(pasted().value).toBe("npx -y typed-s3cret");
+  key("Escape", {}, pasted());
+  await pass(300);
+  expect(pasted().value).toBe("npx -y typed-s3cret");
+  button("Discard the text?").click();
+  await pass(50);
+  expect(all("section.add")).toEqual([]);
+  expect(leave()).toBe(false);
+
+  button("Add a server").click();
+  await pass(50);
+  expect(pasted().value).toBe("");
+  await type(pasted(), "npx -y other");
+  button("Add").click();
+  await pass(400);
   expect(leave()).toBe(false);
 });
 

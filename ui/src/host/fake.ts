@@ -39,6 +39,8 @@ const pause = (ms: number) => new Promise((next) => setTimeout(next, ms));
 
 export class FakeHost implements Host {
   readonly asked: { method: Method; params: unknown }[] = [];
+  /** What the page last said of text that is not saved. */
+  held = false;
   #seq = 100;
   #ids = 0;
   #subscribers = new Set<Subscriber>();
@@ -94,6 +96,10 @@ export class FakeHost implements Host {
     subscriber.link("connecting");
     setTimeout(() => subscriber.link("live"), this.#ms(30));
     return () => this.#subscribers.delete(subscriber);
+  }
+
+  unsaved(held: boolean): void {
+    this.held = held;
   }
 
   emit(event: Event): void {

@@ -7,7 +7,8 @@
 //   events    envelopes {kind: "event", seq, event} in order, or {kind: "resync"}.
 //
 //   window    invoke("rpc", {request}) resolves to the value or rejects with the failure;
-//             invoke("subscribe", {channel}) with a Channel that then carries envelopes.
+//             invoke("subscribe", {channel}) with a Channel that then carries envelopes;
+//             invoke("unsaved", {held}) before the window's closing has to ask.
 //   browser   POST /rpc with the request as JSON → 200 {"ok": value} or {"error": failure};
 //             WebSocket /events carries one envelope a message.
 
@@ -31,6 +32,8 @@ export interface Host {
   request<M extends Method>(method: M, params: Params<M>): Promise<Reply<M>>;
   /** Starts the event stream. After every `live` the subscriber takes a new snapshot. Returns the way to end it. */
   subscribe(subscriber: Subscriber): () => void;
+  /** Tells whoever closes this page whether typed text would be lost. A browser asks the page itself. */
+  unsaved?(held: boolean): void;
 }
 
 /** A failure that the engine reported, as it reported it. */

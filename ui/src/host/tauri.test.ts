@@ -30,6 +30,14 @@ test("a failure keeps its code and words; anything else is a failure too", async
   await expect(host.request("tools.list", { id: "a" })).rejects.toMatchObject({ code: "failed", message: "odd" });
 });
 
+test("B43: the window is told of unsaved text before its closing would have to ask", async () => {
+  const told: unknown[] = [];
+  mockIPC((command, payload) => void told.push([command, payload]));
+  tauriHost().unsaved?.(true);
+  await Promise.resolve();
+  expect(told).toEqual([["unsaved", { held: true }]]);
+});
+
 test("events come through the channel that was handed over; a refused start is tried again", async () => {
   vi.useFakeTimers();
   try {

@@ -38,6 +38,10 @@ export function tauriHost(): Host {
         clearTimeout(timer);
       };
     },
+    unsaved(held) {
+      // A window that does not hear it closes without asking, as any page's would.
+      invoke("unsaved", { held }).catch(() => {});
+    },
   };
 }
 

@@ -53,6 +53,8 @@ export class View {
   help = $state(false);
   /** The level a pasted server would go to; null when the panel is closed. */
   adding = $state<string | null>(null);
+  /** What was pasted or typed there; it outlives the panel, as drafts do, and this page alone knows it. */
+  pasted = $state("");
   /** The server whose details are open on the MCP page. */
   detail = $state<string | null>(null);
   reviews = $state.raw<ReadonlyMap<string, Review>>(new Map());
@@ -60,6 +62,8 @@ export class View {
   entryForm = $state(true);
   /** Entries that are being edited, by server; they outlive their rows. */
   drafts = $state.raw<ReadonlyMap<string, EntryDraft>>(new Map());
+  /** Text that no file holds yet, and that is gone with this page (B43). */
+  readonly unsaved = $derived(this.pasted.trim() !== "" || [...this.drafts.values()].some((draft) => draft.dirty));
   toasts = $state.raw<Toast[]>([]);
   /** Said to screen readers. */
   said = $state("");

@@ -191,6 +191,7 @@ export const servers = {
     name: "Name of the server",
     written: "What is written to the file",
     exists: "A server of this name is there already",
+    discard: "Discard the text?",
     add: "Add",
     replace: "Replace",
     added: (name: string) => `${name} was added.`,
