@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{Home, Ran};
+use harness::{Home, Ran, Served};
 use serde_json::{Value, json};
 
 fn ran(code: i32, out: &str, err: &str) -> Ran {
@@ -185,15 +185,42 @@ fn showing_leaves_the_data_folder_as_it_was() {
     assert_eq!(processes(), 0);
 }
 
-/// B46: it is said where the damage is, and the list is shown all the same.
+/// B46: whoever only shows says what is damaged, shows the rest, and leaves it to whoever has, or will have, it open.
 #[test]
-fn a_damaged_database_is_set_aside_and_said_so() {
+fn a_damaged_database_is_said_so_and_left_alone() {
     let home = Home::new();
     home.global(json!({ "a": { "command": "x" } }));
-    home.write(&format!("{}/mework.db", home.data()), &"no database ".repeat(1000));
-    let ran = home.run(&["mcp", "list"]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, "Global  ~/.mework/mcp.json\n  a  stdio  asks first  x\n"));
-    assert!(ran.err.starts_with("The database was damaged and could not be read. It was set aside as ~/"), "{}", ran.err);
+    let served = Served::start(&home);
+    let file = home.path(home.data()).join("mework.db");
+    let bytes = |name: &str| std::fs::read(file.with_file_name(name)).unwrap();
+    // The journal beside it holds what was written last; all of it but its head, by which it is known.
+    for (name, kept) in [("mework.db", 0), ("mework.db-wal", 32)] {
+        let mut bytes = bytes(name);
+        bytes[kept..].fill(0x5A);
+        std::fs::write(file.with_file_name(name), bytes).unwrap();
+    }
+    let noise = bytes("mework.db");
+    let words = format!("The database ~/{}/mework.db is damaged (", home.data());
+    let listed = "Global  ~/.mework/mcp.json\n  a  stdio  asks first  x\n";
+    for (args, shown) in [(["mcp", "list"].as_slice(), listed), (&["mcp", "get", "a"], "\"consent\": \"needed\"")] {
+        let ran = home.run(args);
+        assert!(ran.code == 0 && ran.out.contains(shown), "{ran:?}");
+        assert!(ran.err.starts_with(&words) && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+    // What needs the database cannot go on, and says what to do.
+    let ran = home.run(&["mcp", "add", "b", "--", "y"]);
+    let refused =
+        format!("The database ~/{}/mework.db is damaged, and another Mework has it open. Quit every Mework", home.data());
+    assert!(ran.code == 1 && ran.err.starts_with(&refused), "{ran:?}");
+    assert_eq!(bytes("mework.db"), noise);
+
+    drop(served);
+    assert!(home.run(&["mcp", "list"]).err.starts_with(&words));
+    assert_eq!(bytes("mework.db"), noise);
+    let served = Served::start(&home);
+    let cookie = served.sign_in();
+    let snapshot = served.rpc(&cookie, r#"{ "method": "snapshot", "params": {} }"#).body;
+    assert!(snapshot.contains("It was set aside as "), "{snapshot}");
     assert_eq!(home.run(&["mcp", "list"]).err, "");
 }
 

@@ -43,6 +43,18 @@ pub enum StoreError {
         "{path} was written by a newer version of Mework (its format is {found}, this version knows {known}). Start the newer version, or set MEWORK_HOME to use another folder"
     )]
     Newer { path: PathBuf, found: u32, known: u32 },
+    #[error("the database {path} is damaged: {why}")]
+    Damaged { path: PathBuf, why: String },
+    #[error(
+        "the database {path} is damaged, and another Mework has it open. Quit every Mework, the window and `mework serve` too, and \
+         start again: the damaged one is set aside then, and a new one begun"
+    )]
+    DamagedInUse { path: PathBuf },
+    #[error(
+        "a Mework of an older version has {path} open, and this version cannot bring it to its own format meanwhile. Quit the older \
+         one, and try again"
+    )]
+    OlderInUse { path: PathBuf },
     #[error("{path} cannot be used: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error(
@@ -100,12 +112,13 @@ impl Store {
 
     fn open_blocking(data: &Path, client: &str, migrations: &[&str]) -> Result<(Self, Opened)> {
         private_dir(data)?;
-        let (mut connection, opened) = {
-            // One process at a time looks, migrates or sets aside.
+        let (mut connection, opened, process) = {
+            // One process at a time looks, migrates or sets aside; whoever comes next sees that this one is there.
             let _lock = locked(&data.join(LOCK), BUSY)?;
-            schema::open(&data.join(DATABASE), migrations)?
+            let (connection, opened) = schema::open(&data.join(DATABASE), migrations, || leases::nobody(data))?;
+            (connection, opened, leases::Process::new(data)?)
         };
-        let process = leases::Process::register(&mut connection, data, client)?;
+        process.register(&mut connection, client)?;
         let (jobs, queue) = mpsc::channel::<Job>();
         std::thread::Builder::new()
             .name("store".into())

@@ -9,7 +9,7 @@ use crate::config::{self, Level, Listing, Server};
 use crate::conversation;
 use crate::error::Result;
 use crate::machine::{Machine, Surroundings};
-use crate::store::{self, Kept};
+use crate::store::{self, Kept, StoreError};
 use crate::wire::{Consent, ConsentView, Review};
 
 pub struct Look {
@@ -24,9 +24,22 @@ pub struct Look {
 impl Look {
     /// Reads what is kept in the data folder. Servers are looked for in the global file and in these workspaces.
     pub async fn at(surroundings: Surroundings, folders: Vec<PathBuf>) -> Result<Self> {
-        let (kept, opened) = store::look(&surroundings.data).await?;
+        let mut notices = Vec::new();
+        let kept = match store::look(&surroundings.data).await {
+            Ok(kept) => kept,
+            Err(StoreError::Damaged { path, why }) => {
+                notices.push(format!(
+                    "The database {} is damaged ({why}), so what was agreed to is not known and every server is shown as one that \
+                     asks first. When no Mework has it open, the next one that starts, the window or `mework serve`, sets it aside \
+                     and begins a new one.",
+                    path.display()
+                ));
+                Kept::default()
+            }
+            Err(e) => return Err(e.into()),
+        };
         let review = settings(kept.settings.get(REVIEW).map(String::as_str)).review;
-        Ok(Self { machine: Machine::local(surroundings), folders, kept, review, notices: super::notices(opened) })
+        Ok(Self { machine: Machine::local(surroundings), folders, kept, review, notices })
     }
 
     /// The levels as they are read now.

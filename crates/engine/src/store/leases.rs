@@ -34,22 +34,47 @@ pub enum Lease {
 }
 
 impl Process {
-    pub(super) fn register(connection: &mut Connection, data: &Path, client: &str) -> Result<Self> {
-        let folder = data.join("run");
+    /// It counts as alive from here on; the database knows nothing of it yet.
+    pub(super) fn new(data: &Path) -> Result<Self> {
+        let folder = run_folder(data);
         private_dir(&folder)?;
         let id = new_id();
         let path = lock_path(&folder, &id);
         let alive = private_file(&path)?;
         alive.lock().map_err(|source| StoreError::Io { path, source })?;
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        forget_dead(&transaction, &folder)?;
-        transaction.execute(
-            "INSERT INTO processes (id, pid, client, started_at) VALUES (?1, ?2, ?3, ?4)",
-            (&id, std::process::id(), client, now()),
-        )?;
-        transaction.commit()?;
         Ok(Self { id, folder, _alive: alive })
     }
+    pub(super) fn register(&self, connection: &mut Connection, client: &str) -> Result<()> {
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        forget_dead(&transaction, &self.folder)?;
+        transaction.execute(
+            "INSERT INTO processes (id, pid, client, started_at) VALUES (?1, ?2, ?3, ?4)",
+            (&self.id, std::process::id(), client, now()),
+        )?;
+        Ok(transaction.commit()?)
+    }
+}
+
+/// No living process has the database open. Asked where the database itself cannot tell.
+pub(super) fn nobody(data: &Path) -> Result<bool> {
+    let folder = run_folder(data);
+    let failed = |source| StoreError::Io { path: folder.clone(), source };
+    let files = match std::fs::read_dir(&folder) {
+        Ok(files) => files,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        Err(e) => return Err(failed(e)),
+    };
+    for file in files {
+        let name = file.map_err(failed)?.file_name();
+        if name.to_str().and_then(|name| name.strip_suffix(".lock")).is_some_and(|id| alive(&folder, id)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn run_folder(data: &Path) -> PathBuf {
+    data.join("run")
 }
 
 fn lock_path(folder: &Path, id: &str) -> PathBuf {

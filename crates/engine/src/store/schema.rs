@@ -102,34 +102,47 @@ UPDATE conversations SET first_call = (
 ",
 ];
 
-/// Opens the database at `path` and brings it up to date.
-pub(super) fn open(path: &Path, migrations: &[&str]) -> Result<(Connection, Opened)> {
+/// Opens the database at `path` and brings it up to date. `alone`: no other process has it open. Under one that has, it is
+/// neither set aside nor given another format.
+pub(super) fn open(path: &Path, migrations: &[&str], alone: impl Fn() -> Result<bool>) -> Result<(Connection, Opened)> {
     let mut opened = Opened::default();
     let mut connection = match sound(path) {
         Ok(connection) => connection,
         Err(StoreError::Sqlite(e)) if damaged(&e) => {
+            if !alone()? {
+                return Err(StoreError::DamagedInUse { path: path.to_owned() });
+            }
             opened.set_aside = Some(set_aside(path)?);
             sound(path)?
         }
         Err(e) => return Err(e),
     };
+    let format = format(&connection, path, migrations)?;
+    if let Some(to_come) = migrations.get(format..).filter(|to_come| !to_come.is_empty()) {
+        if !alone()? {
+            return Err(StoreError::OlderInUse { path: path.to_owned() });
+        }
+        if format > 0 {
+            opened.migrated = Some(keep_copy(&connection, path, format)?);
+        }
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        for migration in to_come {
+            transaction.execute_batch(migration)?;
+        }
+        transaction.pragma_update(None, "user_version", u32::try_from(migrations.len()).unwrap_or(u32::MAX))?;
+        transaction.commit()?;
+    }
+    Ok((connection, opened))
+}
+
+/// How many of the migrations a database has seen; an error if more than there are.
+pub(super) fn format(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<usize> {
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
     if found > known {
         return Err(StoreError::Newer { path: path.to_owned(), found, known });
     }
-    if found < known {
-        if found > 0 {
-            opened.migrated = Some(keep_copy(&connection, path, found)?);
-        }
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        for migration in migrations.iter().skip(usize::try_from(found).unwrap_or(usize::MAX)) {
-            transaction.execute_batch(migration)?;
-        }
-        transaction.pragma_update(None, "user_version", known)?;
-        transaction.commit()?;
-    }
-    Ok((connection, opened))
+    Ok(usize::try_from(found).unwrap_or(usize::MAX))
 }
 
 /// Connects and looks at every page once, so that damage shows now and not in the middle of a call.
@@ -163,7 +176,7 @@ fn set_aside(path: &Path) -> Result<PathBuf> {
 }
 
 /// A whole copy of the database as it is, for whoever has to go back.
-fn keep_copy(connection: &Connection, path: &Path, version: u32) -> Result<PathBuf> {
+fn keep_copy(connection: &Connection, path: &Path, version: usize) -> Result<PathBuf> {
     let copy = free_name(path, &format!("format-{version}"));
     private_file(&copy)?;
     let mut target = Connection::open(&copy)?;

@@ -392,32 +392,65 @@ async fn a_look_takes_no_part() {
         consents: BTreeMap::from([("s".to_owned(), row)]),
         settings: BTreeMap::from([("review".to_owned(), "\"never\"".to_owned())]),
     };
-    assert_eq!(look(folder.path()).await.unwrap(), (kept, Opened::default()));
+    assert_eq!(look(folder.path()).await.unwrap(), kept);
     let mut after = files(folder.path());
     // Readers mark in the shared index how far they read.
     let (index, _) = after.remove_entry(std::ffi::OsStr::new("mework.db-shm")).unwrap();
     assert_eq!(after, before.into_iter().filter(|(name, _)| *name != index).collect());
 }
 
-/// What opening does to a database that is damaged, older or newer, a look has done too.
+/// Every older format is read as it is. One that a look cannot read is a migration that it has to know of.
 #[tokio::test]
-async fn a_look_at_another_database_than_ours_is_an_opening() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(Store::open_blocking(folder.path(), "test", &schema::MIGRATIONS[..2]).unwrap());
-    let (kept, opened) = look(folder.path()).await.unwrap();
-    assert_eq!((kept, opened.set_aside), (Kept::default(), None));
-    assert!(opened.migrated.unwrap().exists());
-    assert_eq!(look(folder.path()).await.unwrap(), Default::default());
+async fn a_look_reads_older_formats_and_leaves_them_so() {
+    for format in 1..schema::MIGRATIONS.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open_blocking(folder.path(), "test", &schema::MIGRATIONS[..format]).unwrap();
+        let row = ConsentRow { digest: "d".into(), canonical: "{}".into() };
+        store.agree("s", row.clone()).await.unwrap();
+        store.set_setting("review", "\"never\"".into()).await.unwrap();
+        let before = files(folder.path());
+        let kept = look(folder.path()).await.unwrap();
+        assert_eq!((kept.consents.get("s"), kept.settings.len()), (Some(&row), 1), "format {format}");
+        assert!(files(folder.path()).keys().eq(before.keys()));
+        let found: usize = store.run(|c| Ok(c.query_row("PRAGMA user_version", [], |row| row.get(0))?)).await.unwrap();
+        assert_eq!(found, format);
+    }
+}
 
+#[tokio::test]
+async fn a_look_at_what_it_cannot_read_says_so_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()).await);
     let file = folder.path().join(DATABASE);
     rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = look(folder.path()).await.unwrap_err().to_string();
     assert!(error.contains("newer version of Mework"), "{error}");
 
-    let noise = [0x5A; 8192];
-    std::fs::write(&file, noise).unwrap();
-    let (kept, opened) = look(folder.path()).await.unwrap();
-    assert_eq!(kept, Kept::default());
-    assert_eq!(std::fs::read(opened.set_aside.unwrap()).unwrap(), noise);
-    assert_eq!(open(folder.path()).await.consents().await.unwrap(), BTreeMap::new());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(DATABASE);
+    std::fs::write(&file, [0x5A; 8192]).unwrap();
+    let error = look(folder.path()).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Damaged { path, .. } if *path == file), "{error}");
+    let left: Vec<_> = files(folder.path()).into_keys().collect();
+    assert_eq!(left, [DATABASE, LOCK]);
+    assert_eq!(std::fs::read(file).unwrap(), [0x5A; 8192]);
+}
+
+/// Whoever has the database open would go on writing to a file that is no longer the database, or has another format.
+#[tokio::test]
+async fn nobody_replaces_a_database_under_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open_blocking(folder.path(), "test", &schema::MIGRATIONS[..2]).unwrap();
+    let refused = async || Store::open(folder.path(), "test").await.err().unwrap();
+    let error = refused().await;
+    assert!(matches!(error, StoreError::OlderInUse { .. }), "{error}");
+    store.run(|c| Ok(c.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?)).await.unwrap();
+    let file = folder.path().join(DATABASE);
+    std::fs::write(&file, [0x5A; 8192]).unwrap();
+    let error = refused().await;
+    assert!(matches!(error, StoreError::DamagedInUse { .. }), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), [0x5A; 8192]);
+    drop(store);
+    let (_, opened) = Store::open(folder.path(), "test").await.unwrap();
+    assert!(opened.set_aside.is_some());
 }
