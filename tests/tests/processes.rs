@@ -312,6 +312,33 @@ async fn a_killed_fork_server_costs_no_server() {
     assert_eq!(tag.processes(), NONE);
 }
 
+/// One that is stopped may never go on: the next server does not wait for it, and nothing of it is left.
+#[tokio::test]
+async fn a_stopped_fork_server_is_given_up() {
+    let (machine, tag) = (machine(), Tag::new());
+    let start = async || machine.spawn(spec(SERVER, &["obeys-eof"], &tag)).await.unwrap();
+    let fork_server_of = |server: &Process| parent(parent(server.handle.pid() as i32));
+    let first = start().await;
+    let stopped = fork_server_of(&first);
+    assert_eq!(unsafe { libc::kill(stopped, libc::SIGSTOP) }, 0);
+    let (second, third) = tokio::join!(start(), start());
+    assert_ne!(fork_server_of(&second), stopped);
+    assert_eq!(fork_server_of(&third), fork_server_of(&second));
+    eventually("the stopped one is killed", || !Path::new(&format!("/proc/{stopped}")).exists()).await;
+    for server in [first, second, third] {
+        drop(server.stdin);
+        assert_eq!(server.handle.stop().await, Exit::Code(0));
+    }
+    assert_eq!(tag.processes(), NONE);
+    // Nor does one that is stopped outlive the machine it forked for.
+    let last = start().await;
+    let stopped = fork_server_of(&last);
+    assert_eq!(unsafe { libc::kill(stopped, libc::SIGSTOP) }, 0);
+    drop(machine);
+    eventually("the last one is killed", || !Path::new(&format!("/proc/{stopped}")).exists()).await;
+    assert_eq!(last.handle.kill().await, Exit::Signal(libc::SIGKILL));
+}
+
 #[tokio::test]
 async fn says_why_a_program_cannot_be_started() {
     use std::os::unix::fs::PermissionsExt;

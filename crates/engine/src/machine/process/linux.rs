@@ -1,9 +1,11 @@
 //! The app's end of a server on Linux: has a supervisor forked, tells it what to run, and hears what became of it.
 
+use std::convert::Infallible;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
@@ -11,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::cookie::{self, Cookie};
@@ -21,6 +23,9 @@ use crate::machine::Surroundings;
 
 /// A supervisor that has not said by then whether the server runs is not one of ours, or the machine is stuck.
 const ANSWER: Duration = Duration::from_secs(20);
+/// A fork server that forked before and does not by then is stopped, or stuck. A new one costs milliseconds; one that is
+/// only starting may have to be read from a slow disk, and gets [`ANSWER`].
+const FORKED: Duration = Duration::from_secs(2);
 
 /// Longer than anything a supervisor says.
 const LINE_BYTES: u64 = 64;
@@ -45,33 +50,92 @@ impl Tree {
 /// Where supervisors come from: a process of ours that forks one for each server. It is started with the first server.
 /// Starting the program anew for each would take some milliseconds, and a mebibyte for what its start writes, every time.
 #[derive(Debug, Default)]
-pub(crate) struct Supervisors(Mutex<Option<std::os::unix::net::UnixStream>>);
+pub(crate) struct Supervisors(Mutex<Option<Arc<ForkServer>>>);
+
+#[derive(Debug)]
+struct ForkServer {
+    socket: std::os::unix::net::UnixStream,
+    /// It forked once, so it can.
+    forked: AtomicBool,
+    /// When nobody uses it any more it is killed: one that is stopped does not see that its socket closed.
+    _in_use: oneshot::Sender<Infallible>,
+}
 
 impl Supervisors {
-    /// Has a supervisor forked that gets these, in their order.
-    fn fork(&self, surroundings: &Surroundings, handed: Handed<'_>) -> io::Result<()> {
+    fn server(&self, surroundings: &Surroundings) -> io::Result<Arc<ForkServer>> {
         let mut server = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*server
-            && hand_over(known, handed).is_ok()
-        {
-            return Ok(());
+        if let Some(known) = &*server {
+            return Ok(known.clone());
         }
-        // The first one, or the last one was killed.
-        let new = fork_server(surroundings)?;
-        hand_over(&new, handed)?;
-        *server = Some(new);
-        Ok(())
+        Ok(server.insert(Arc::new(fork_server(surroundings)?)).clone())
+    }
+    /// The next start takes another one.
+    fn give_up(&self, stuck: &Arc<ForkServer>) {
+        let mut server = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        server.take_if(|known| Arc::ptr_eq(known, stuck));
+    }
+
+    async fn fork(&self, surroundings: &Surroundings) -> io::Result<Forked> {
+        let first = self.server(surroundings)?;
+        let forked_before = first.forked.load(Ordering::Relaxed);
+        let patience = if forked_before { FORKED } else { ANSWER };
+        match first.fork(patience).await {
+            Err(_) if forked_before => self.give_up(&first),
+            Err(e) => {
+                self.give_up(&first);
+                return Err(e);
+            }
+            forked => return forked,
+        }
+        drop(first);
+        let second = self.server(surroundings)?;
+        second.fork(ANSWER).await.inspect_err(|_| self.give_up(&second))
     }
 }
 
-fn hand_over(server: &std::os::unix::net::UnixStream, handed: Handed<'_>) -> io::Result<()> {
-    let descriptors = handed.map(|fd| fd.as_raw_fd());
-    let message = [IoSlice::new(b"f")];
-    let rights = [ControlMessage::ScmRights(&descriptors)];
-    // A server that does not take it at once is stuck: it does nothing but fork.
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    sendmsg::<()>(server.as_raw_fd(), &message, &rights, flags, None)?;
-    Ok(())
+/// A supervisor that waits to be told what to run, and our ends of the server's streams.
+struct Forked {
+    read: BufReader<OwnedReadHalf>,
+    write: OwnedWriteHalf,
+    stdin: io::PipeWriter,
+    stdout: io::PipeReader,
+    stderr: io::PipeReader,
+}
+
+impl ForkServer {
+    /// What is forked after we lost patience finds its lifeline closed, and was told of no server.
+    async fn fork(&self, patience: Duration) -> io::Result<Forked> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        let (its_stdin, stdin) = io::pipe()?;
+        let (stdout, its_stdout) = io::pipe()?;
+        let (stderr, its_stderr) = io::pipe()?;
+        self.hand_over([theirs.as_fd(), its_stdin.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()])?;
+        // Only the supervisor may hold its ends, or we would never see that it is gone.
+        drop((theirs, its_stdin, its_stdout, its_stderr));
+        ours.set_nonblocking(true)?;
+        let (read, write) = UnixStream::from_std(ours)?.into_split();
+        let mut read = BufReader::new(read);
+        match timeout(patience, next(&mut read)).await {
+            Ok(Ok(Some(Said::Forked))) => {
+                self.forked.store(true, Ordering::Relaxed);
+                Ok(Forked { read, write, stdin, stdout, stderr })
+            }
+            Ok(Ok(_)) => Err(io::Error::other("no supervisor was forked")),
+            Ok(Err(e)) => Err(e),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    /// Has a supervisor forked that gets these, in their order.
+    fn hand_over(&self, handed: Handed<'_>) -> io::Result<()> {
+        let descriptors = handed.map(|fd| fd.as_raw_fd());
+        let message = [IoSlice::new(b"f")];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        // A server that does not take it at once is stuck: it does nothing but fork.
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        sendmsg::<()>(self.socket.as_raw_fd(), &message, &rights, flags, None)?;
+        Ok(())
+    }
 }
 
 pub(super) async fn start(
@@ -80,17 +144,8 @@ pub(super) async fn start(
     spec: Spec,
     cookie: Cookie,
 ) -> Result<Started, SpawnError> {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(SpawnError::Supervisor)?;
-    let (its_stdin, stdin) = io::pipe().map_err(SpawnError::Supervisor)?;
-    let (stdout, its_stdout) = io::pipe().map_err(SpawnError::Supervisor)?;
-    let (stderr, its_stderr) = io::pipe().map_err(SpawnError::Supervisor)?;
-    let handed = [theirs.as_fd(), its_stdin.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()];
-    supervisors.fork(surroundings, handed).map_err(SpawnError::Supervisor)?;
-    // Only the supervisor may hold its ends, or we would never see that it is gone.
-    drop((theirs, its_stdin, its_stdout, its_stderr));
-    let ours = ours.set_nonblocking(true).and_then(|()| UnixStream::from_std(ours)).map_err(SpawnError::Supervisor)?;
-    let (read, mut write) = ours.into_split();
-    let mut read = BufReader::new(read);
+    let forked = supervisors.fork(surroundings).await.map_err(SpawnError::Supervisor)?;
+    let Forked { mut read, mut write, stdin, stdout, stderr } = forked;
     let answer = async {
         write.write_all(&encode(&spec)).await?;
         next(&mut read).await
@@ -120,7 +175,7 @@ pub(super) async fn start(
 
 /// The one place where the engine starts a process of its own on Linux. Its environment is empty but for where our own
 /// program finds its libraries: an entry's loader variables are for the server alone (row 15). It ends with the socket.
-fn fork_server(surroundings: &Surroundings) -> io::Result<std::os::unix::net::UnixStream> {
+fn fork_server(surroundings: &Surroundings) -> io::Result<ForkServer> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     let (program, args) = surroundings
         .supervisor
@@ -145,8 +200,14 @@ fn fork_server(surroundings: &Surroundings) -> io::Result<std::os::unix::net::Un
         });
     }
     let mut child = command.spawn()?;
-    tokio::spawn(async move { child.wait().await });
-    Ok(ours)
+    let (in_use, unused) = oneshot::channel();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = child.wait() => {}
+            _ = unused => { let _ = child.kill().await; }
+        }
+    });
+    Ok(ForkServer { socket: ours, forked: AtomicBool::new(false), _in_use: in_use })
 }
 
 /// What the supervisor says next; `None` when the lifeline closed.
@@ -167,7 +228,7 @@ async fn watch_over(mut read: BufReader<OwnedReadHalf>, cookie: Cookie, tell: wa
                 tell.send_replace(Life::Exited(exit));
             }
             Ok(Some(Said::Gone)) => break,
-            Ok(Some(Said::Pid(_) | Said::Folder(_) | Said::Refused(_))) => {}
+            Ok(Some(Said::Forked | Said::Pid(_) | Said::Folder(_) | Said::Refused(_))) => {}
             Ok(None) | Err(_) => {
                 // The supervisor was killed: the server went with it, and the cookie finds the rest.
                 let _ = tokio::task::spawn_blocking(move || cookie::end_marked(&cookie)).await;

@@ -119,6 +119,8 @@ fn is_socket(fd: RawFd) -> bool {
 /// What the supervisor says over the lifeline, one line each. Nothing after `Gone`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
+    /// The supervisor is there, and waits to be told what to run.
+    Forked,
     /// The server runs, as this process.
     Pid(u32),
     /// The folder to start in could not be entered.
@@ -134,6 +136,7 @@ pub(super) enum Said {
 impl Said {
     fn line(self) -> String {
         match self {
+            Self::Forked => "forked 0\n".into(),
             Self::Pid(pid) => format!("pid {pid}\n"),
             Self::Folder(errno) => format!("folder {errno}\n"),
             Self::Refused(errno) => format!("refused {errno}\n"),
@@ -146,6 +149,7 @@ impl Said {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (word, number) = line.trim_end().split_once(' ')?;
         Some(match word {
+            "forked" => Self::Forked,
             "pid" => Self::Pid(number.parse().ok()?),
             "folder" => Self::Folder(number.parse().ok()?),
             "refused" => Self::Refused(number.parse().ok()?),
@@ -224,6 +228,8 @@ fn supervise(mut lifeline: UnixStream) -> io::Result<()> {
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&watched), None)?;
     let signals = SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
 
+    // Whoever does not wait for us any more has closed the lifeline, and tells us nothing to start.
+    say(&mut lifeline, Said::Forked)?;
     let mut length = [0; 4];
     lifeline.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
@@ -457,6 +463,7 @@ mod tests {
     #[test]
     fn what_is_said_is_understood() {
         for said in [
+            Said::Forked,
             Said::Pid(7),
             Said::Folder(2),
             Said::Refused(8),
