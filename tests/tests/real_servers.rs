@@ -101,7 +101,8 @@ async fn npm_server_everything() {
     );
 
     let structured = real.called("get-structured-content", json!({ "location": "New York" })).await;
-    assert!(structured.structured.as_ref().is_some_and(|s| s["temperature"].is_number()), "{structured:#?}");
+    let read = structured.structured.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    assert!(read.is_some_and(|read| read["temperature"].is_number()), "{structured:#?}");
 
     let links = real.called("get-resource-links", json!({ "count": 3 })).await;
     assert_eq!(links.content.iter().filter(|b| matches!(b, Block::ResourceLink { .. })).count(), 3, "{links:#?}");

@@ -12,7 +12,7 @@ test("rows 8 and 28: hostile names, descriptions and results are text", async ()
   const entry: Entry = {
     id: "e1",
     at: 1,
-    body: { kind: "call", server: evil, server_name: evil, machine: evil, tool: evil, title: evil, arguments: JSON.stringify({ [evil]: evil }), state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text: evil }, { type: "resource_link", uri: `javascript:${evil}`, name: evil }, { type: "other", what: evil }], structured: { [evil]: evil } } },
+    body: { kind: "call", server: evil, server_name: evil, machine: evil, tool: evil, title: evil, arguments: JSON.stringify({ [evil]: evil }), state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text: evil }, { type: "resource_link", uri: `javascript:${evil}`, name: evil }, { type: "other", what: evil }], structured: JSON.stringify({ [evil]: evil }) } },
   };
   await open({ conversations: [{ id: "c1", title: evil, entries: [entry, { id: "n", at: 2, body: { kind: "notice", text: evil, diff: [] } }] }], notices: [evil] });
   expect(all("article, li").some((e) => e.textContent?.includes("onerror"))).toBe(true);
@@ -20,17 +20,23 @@ test("rows 8 and 28: hostile names, descriptions and results are text", async ()
   expect(document.body.textContent).not.toContain("\u202e");
 });
 
-test("a result that is said twice, as text and as structure, keeps every digit of its numbers", async () => {
-  const text = '{"id": 1234567890123456789, "ratio": 1.10}';
-  const entry: Entry = {
-    id: "e1",
+test("a result's structure keeps every digit of its numbers, and hides no text that differs in one", async () => {
+  const structured = '{"id":1234567890123456789,"ratio":1.10,"all":1e999}';
+  const answer = (id: string, text: string, what = structured): Entry => ({
+    id,
     at: 1,
-    body: { kind: "call", server: "s", server_name: "s", machine: "m", tool: "t", arguments: "{}", state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text }], structured: JSON.parse(text) } },
-  };
-  await open({ conversations: [{ id: "c1", title: "First", entries: [entry] }] });
-  const tree = find("[role=group]", "Structured content").textContent;
-  expect(tree).toContain("1234567890123456789");
-  expect(tree).toContain("1.10");
+    body: { kind: "call", server: "s", server_name: "s", machine: "m", tool: "t", arguments: "{}", state: { kind: "done", is_error: false, bytes: 1, elapsed_ms: 1, content: [{ type: "text", text }], structured: what } },
+  });
+  const same = '{ "id": 1234567890123456789, "ratio": 1.1, "all": 1e999 }';
+  const other = same.replace("6789", "6788");
+  await open({ conversations: [{ id: "c1", title: "First", entries: [answer("e1", "here it is"), answer("e2", same), answer("e3", other), answer("e4", "of an earlier version", "no JSON")] }] });
+  const trees = all("[role=group]").filter((e) => nameOf(e) === "Structured content").map((e) => e.textContent);
+  expect(trees.length).toBe(4);
+  for (const tree of trees.slice(0, 3)) for (const digits of ["1234567890123456789", "1.10", "1e999"]) expect(tree).toContain(digits);
+  expect(trees[3]).toContain("no JSON");
+  expect(document.body.textContent).toContain("here it is");
+  expect(document.body.textContent).toContain(other);
+  expect(document.body.textContent).not.toContain(same);
 });
 
 test("B14, B15: sections, counts, a word for every state, names for every button", async () => {

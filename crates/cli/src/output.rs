@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use mework_engine::error::Error;
 use mework_engine::text::display;
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::args::Format;
 
@@ -52,8 +54,61 @@ pub fn print(text: &str) {
 }
 
 /// One JSON document. What would act on a terminal is written as JSON's own escapes, so that it means the same.
-pub fn print_json(value: &Value) {
-    print(&format!("{}\n", escaped(&format!("{value:#}"))));
+pub fn print_json(value: &impl Serialize) {
+    print(&format!("{}\n", escaped(&pretty(value))));
+}
+
+/// JSON over several lines.
+pub fn pretty(value: &impl Serialize) -> String {
+    // What is printed here has string keys and fails nowhere.
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// JSON text as a part of a document, laid out like the rest of it. Each number keeps its digits, each key its place, also
+/// one that stands there twice.
+pub struct Exact<'a>(pub &'a RawValue);
+
+impl Serialize for Exact<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.0.get();
+        if text.starts_with('[')
+            && let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text)
+        {
+            return serializer.collect_seq(items.into_iter().map(Exact));
+        }
+        if text.starts_with('{')
+            && let Ok(Members(members)) = serde_json::from_str(text)
+        {
+            let mut map = serializer.serialize_map(Some(members.len()))?;
+            for (key, value) in members {
+                map.serialize_entry(&key, &Exact(value))?;
+            }
+            return map.end();
+        }
+        self.0.serialize(serializer)
+    }
+}
+
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> serde::de::Visitor<'de> for All {
+            type Value = Vec<(String, &'de RawValue)>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(All).map(Members)
+    }
 }
 
 fn escaped(json: &str) -> String {
@@ -176,7 +231,17 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+
+    #[test]
+    fn exact_text_is_laid_out_and_keeps_its_characters() {
+        let text = r#"{"b":[12345678901234567890.10,{}],"a":"\u00e4\"","b":1e999,"c":[]}"#;
+        let raw: &RawValue = serde_json::from_str(text).unwrap();
+        let expected = "{\n  \"b\": [\n    12345678901234567890.10,\n    {}\n  ],\n  \"a\": \"\\u00e4\\\"\",\n  \"b\": 1e999,\n  \"c\": []\n}";
+        assert_eq!(pretty(&Exact(raw)), expected);
+    }
 
     #[test]
     fn row_28_json_means_the_same_with_nothing_that_acts_on_a_terminal() {

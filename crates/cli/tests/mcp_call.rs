@@ -95,20 +95,61 @@ fn without_a_terminal_only_yes_answers_and_never_for_a_tool_that_always_asks() {
     );
 }
 
-/// A server whose one tool fails, with content and structured content.
-fn failing(home: &Home) -> Value {
+/// A server that gives these results, byte by byte as they stand here.
+fn giving(home: &Home, initialize: &str, list: &str, call: &str) -> Value {
     let script = r#"while read -r line; do
 id=${line##*\"id\":}; id=${id%%[,\}]*}
 case $line in
-*'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"failing","version":"1"}}' ;;
-*'"tools/list"'*) result='{"tools":[{"name":"fail","inputSchema":{"type":"object"}}]}' ;;
-*'"tools/call"'*) result='{"content":[{"type":"text","text":"no such city"}],"structuredContent":{"code":7},"isError":true}' ;;
+*'"initialize"'*) result='INITIALIZE' ;;
+*'"tools/list"'*) result='LIST' ;;
+*'"tools/call"'*) result='CALL' ;;
 *) continue ;;
 esac
 printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
 done
 "#;
-    json!({ "command": "sh", "args": [home.write("failing.sh", script)] })
+    let script = script.replace("INITIALIZE", initialize).replace("LIST", list).replace("CALL", call);
+    json!({ "command": "sh", "args": [home.write("giving.sh", &script)] })
+}
+
+/// A server whose one tool fails, with content and structured content.
+fn failing(home: &Home) -> Value {
+    giving(
+        home,
+        r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"failing","version":"1"}}"#,
+        r#"{"tools":[{"name":"fail","inputSchema":{"type":"object"}}]}"#,
+        r#"{"content":[{"type":"text","text":"no such city"}],"structuredContent":{"code":7},"isError":true}"#,
+    )
+}
+
+/// Numbers that no program's own kind of number holds are printed as the server wrote them.
+#[test]
+fn a_result_keeps_every_digit() {
+    let home = Home::new();
+    let structured = r#"{"id":1234567890123456789012345,"rate":1.10,"all":1e999,"id":[-0.0]}"#;
+    let call = |text: &str| format!(r#"{{"content":[{{"type":"text","text":"{text}"}}],"structuredContent": {structured} }}"#);
+    let entry = |text: &str| {
+        giving(
+            &home,
+            r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"exact","version":"1"}}"#,
+            r#"{"tools":[{"name":"exact","inputSchema":{"type":"object"}}]}"#,
+            &call(text),
+        )
+    };
+    home.global(json!({ "exact": entry("here it is") }));
+    assert_eq!(home.run(&["mcp", "test", "exact", "--yes"]).code, 0);
+    let tree = "{\n  \"id\": 1234567890123456789012345,\n  \"rate\": 1.10,\n  \"all\": 1e999,\n  \"id\": [\n    -0.0\n  ]\n}";
+    let call = ["mcp", "call", "exact", "exact", "--yes"];
+    assert_eq!(home.run(&call).out, format!("here it is\n{tree}\n"));
+    let ran = home.run(&[call.as_slice(), &["-o", "json"]].concat());
+    let indented = tree.replace('\n', "\n  ");
+    assert!(ran.out.contains(&format!(",\n  \"structured\": {indented},\n  \"bytes\": ")), "{}", ran.out);
+    // A text that says the same is not said twice; one that differs in a digit is.
+    let same = structured.replace('"', r#"\""#).replace(',', ", ");
+    home.global(json!({ "exact": entry(&same) }));
+    assert_eq!(home.run(&call).out, format!("{}\n", structured.replace(',', ", ")));
+    home.global(json!({ "exact": entry(&same.replace("345,", "346,")) }));
+    assert_eq!(home.run(&call).out, format!("{}\n{tree}\n", structured.replace("345,", "346,").replace(',', ", ")));
 }
 
 /// cli.md: `isError` is a failed call, and its result is printed all the same.

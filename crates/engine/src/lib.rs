@@ -5,6 +5,7 @@
 //! - [`error`]: what crosses to a user interface when something fails
 //! - [`limits`]: every number of the specification, named
 //! - [`text`]: how text from servers and files is made safe to show, and how secrets are scrubbed out of it
+//! - [`json`]: JSON as servers write it, read without loss
 //! - [`machine`]: where servers run: files, environment, processes
 //! - [`config`]: a level, its `mcp.json`, and what each entry means
 //! - [`tools`]: the catalogue a conversation's tools form, and what they are called
@@ -22,6 +23,7 @@ pub mod config;
 pub mod conversation;
 pub mod engine;
 pub mod error;
+pub mod json;
 pub mod limits;
 pub mod machine;
 pub mod mcp;

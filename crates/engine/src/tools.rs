@@ -8,7 +8,6 @@ pub mod listing;
 pub mod naming;
 pub mod pairs;
 pub mod schema;
-pub mod size;
 pub mod workspace;
 
 use std::collections::HashMap;

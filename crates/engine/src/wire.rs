@@ -3,7 +3,7 @@
 //! All text that came from a server or a file has passed [`crate::text::display`] and the scrubber, except where a
 //! comment says "raw": the arguments and results of calls, which are drawn as data.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
@@ -331,8 +331,8 @@ wire! {
     pub struct CallOutcome {
         is_error: bool,
         content: Vec<Block>,
-        /// Raw.
-        #[serde(default, skip_serializing_if = "Option::is_none")] #[ts(optional, type = "unknown")] structured: Option<Value>,
+        /// Raw: compact JSON text. A number that a reader's own kind of number cannot hold keeps its digits.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json_text")] #[ts(optional)] structured: Option<String>,
         /// B26's size.
         #[ts(type = "number")] bytes: usize,
         #[ts(type = "number")] elapsed_ms: u64,
@@ -388,6 +388,14 @@ wire! {
         /// An entry of that name stands in the file already.
         exists: bool,
     }
+}
+
+/// Transcripts that an earlier version kept hold the value itself.
+fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<Value>::deserialize(deserializer)?.map(|kept| match kept {
+        Value::String(text) => text,
+        value => value.to_string(),
+    }))
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]

@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 
 /// In reading order.
-const ROOMS: [&str; 13] = [
+const ROOMS: [&str; 14] = [
     "error",
     "limits",
     "text",
+    "json",
     "machine",
     "config",
     "tools",

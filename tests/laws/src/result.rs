@@ -1,12 +1,20 @@
-//! A tool's result is measured as a model would receive it, and what is shown of it beside its text is fit to be shown.
+//! A tool's result is measured as a model would receive it, and what is shown of it beside its text is fit to be shown. Half a
+//! surrogate pair in it costs nothing around it.
 
+use std::borrow::Cow;
+
+use mework_engine::json::{Unreadable, compact, compact_size, mended};
 use mework_engine::limits::RESULT_BYTES;
 use mework_engine::mcp::result::{Block, ResultError, parse};
 use mework_engine::text::display;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub fn law(data: &[u8]) {
-    let Ok(raw) = std::str::from_utf8(data) else { return };
+    let text = String::from_utf8_lossy(data);
+    let mended = mended(Cow::Borrowed(&text));
+    mending(&text, &mended);
+    let raw = &*mended;
     let parsed = parse(raw);
     // Members that nobody reads may hold what the plain parser does not take, such as `1e400`.
     let Ok(value) = serde_json::from_str::<Value>(raw) else { return };
@@ -17,15 +25,13 @@ pub fn law(data: &[u8]) {
     match parsed {
         Ok(result) => {
             assert!(result.bytes <= RESULT_BYTES);
-            assert_eq!(result.for_model, for_model(&value));
-            measured(result.bytes, &result.for_model);
+            assert_eq!((result.bytes, from(&result.for_model)), (result.for_model.len(), for_model(&value)));
             assert_eq!(result.content.len(), value["content"].as_array().map_or(0, Vec::len));
-            assert_eq!(result.structured.as_ref(), member(&value, "structuredContent"));
+            assert_eq!(result.structured.as_deref().map(from).as_ref(), member(&value, "structuredContent"));
             result.content.iter().for_each(shown);
         }
         Err(ResultError::TooLarge { bytes }) => {
-            assert!(bytes > RESULT_BYTES);
-            measured(bytes, &for_model(&value));
+            assert!(bytes > RESULT_BYTES && bytes <= raw.len() + r#"{"content":[],"structuredContent":,"isError":false}"#.len());
         }
         Err(ResultError::InputRequired | ResultError::PutOff) => assert_eq!(value["resultType"], "input_required"),
         Err(ResultError::UnknownType(_)) => assert!(member(&value, "resultType").is_some_and(|kind| kind != "complete")),
@@ -33,9 +39,27 @@ pub fn law(data: &[u8]) {
     }
 }
 
-/// Members that are written twice count twice, and a model receives the last one: nothing is more than what was measured.
-fn measured(bytes: usize, for_model: &Value) {
-    assert!(for_model.to_string().len() <= bytes);
+fn from(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// Half a surrogate pair costs itself: what was JSON by its grammar still is, and nothing but its depth keeps it from being read.
+fn mending(text: &str, mended: &str) {
+    assert_eq!(mended.len(), text.len());
+    if serde_json::from_str::<Value>(text).is_ok() {
+        assert_eq!(mended, text);
+    }
+    let raw = serde_json::from_str::<&RawValue>(mended);
+    assert_eq!(raw.is_ok(), serde_json::from_str::<&RawValue>(text).is_ok());
+    let Ok(raw) = raw else { return };
+    match compact(raw) {
+        Ok(short) => {
+            assert_eq!((compact_size(raw), short.len() <= mended.len()), (Ok(short.len()), true));
+            let again = serde_json::from_str(&short).expect("JSON");
+            assert_eq!(compact(again), Ok(short.clone()));
+        }
+        Err(why) => assert_eq!(why, Unreadable::TooDeep),
+    }
 }
 
 /// What is null might as well not be there.

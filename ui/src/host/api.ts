@@ -86,9 +86,9 @@ approval?: ApprovalRecord, started_at?: number, ended_at?: number, };
 
 export type CallOutcome = { is_error: boolean, content: Array<Block>, 
 /**
- * Raw.
+ * Raw: compact JSON text. A number that a reader's own kind of number cannot hold keeps its digits.
  */
-structured?: unknown, 
+structured?: string, 
 /**
  * B26's size.
  */

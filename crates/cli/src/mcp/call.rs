@@ -7,16 +7,19 @@ use futures_util::future::BoxFuture;
 use mework_engine::approval::Why;
 use mework_engine::config::ServerEntry;
 use mework_engine::engine::{Answer, Asker, CallArguments, CallOnce};
+use mework_engine::json::compact;
 use mework_engine::text::{display, display_line};
 use mework_engine::tools::arguments::parse;
 use mework_engine::wire::{Block, CallEntry, CallOutcome, CallState, Card, Progress};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::consent::{self, Agreed, field};
 use super::{Ended, is_json};
 use crate::args;
 use crate::declared::Declared;
-use crate::output::{Colour, Stop, Style, note, print, print_json, say};
+use crate::output::{Colour, Exact, Stop, Style, note, pretty, print, print_json, say};
 use crate::terminal;
 
 pub async fn run(args: args::Call) -> Ended {
@@ -195,19 +198,34 @@ fn show(json: bool, entry: &CallEntry) -> bool {
     }
 }
 
+/// The document of a call that came back.
+#[derive(Serialize)]
+struct Printed<'a> {
+    ok: bool,
+    is_error: bool,
+    content: &'a [Block],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured: Option<Exact<'a>>,
+    bytes: usize,
+    elapsed_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+}
+
 fn done(json: bool, outcome: &CallOutcome) -> bool {
     let CallOutcome { is_error, content, structured, bytes, elapsed_ms } = outcome;
+    // The engine gives nothing but JSON; a transcript of an earlier version is not read here.
+    let structured = structured.as_deref().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
     if json {
-        let mut out = json!({ "ok": !is_error, "is_error": is_error, "content": content });
-        if let Some(structured) = structured {
-            out["structured"] = structured.clone();
-        }
-        out["bytes"] = json!(bytes);
-        out["elapsed_ms"] = json!(elapsed_ms);
-        if *is_error {
-            out["error"] = json!("The tool answered that it failed.");
-        }
-        print_json(&out);
+        print_json(&Printed {
+            ok: !is_error,
+            is_error: *is_error,
+            content,
+            structured: structured.map(Exact),
+            bytes: *bytes,
+            elapsed_ms: *elapsed_ms,
+            error: is_error.then_some("The tool answered that it failed."),
+        });
     } else {
         let mut out = String::new();
         for block in content {
@@ -218,7 +236,7 @@ fn done(json: bool, outcome: &CallOutcome) -> bool {
         if let Some(structured) = structured
             && !content.iter().any(|block| repeats(block, structured))
         {
-            out += &format!("{}\n", display(&format!("{structured:#}")));
+            out += &format!("{}\n", display(&pretty(&Exact(structured))));
         }
         print(&out);
         if *is_error {
@@ -228,8 +246,11 @@ fn done(json: bool, outcome: &CallOutcome) -> bool {
     !is_error
 }
 
-fn repeats(block: &Block, structured: &Value) -> bool {
-    matches!(block, Block::Text { text } if serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured))
+/// Whether a text says the same, digit by digit.
+fn repeats(block: &Block, structured: &RawValue) -> bool {
+    let Block::Text { text } = block else { return false };
+    let compact = |text: &str| serde_json::from_str::<&RawValue>(text).ok().and_then(|raw| compact(raw).ok());
+    compact(text).is_some_and(|text| Some(text) == compact(structured.get()))
 }
 
 fn block_text(block: &Block) -> String {

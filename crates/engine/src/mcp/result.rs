@@ -6,12 +6,11 @@ use std::io::Cursor;
 
 use base64::Engine as _;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json::{Unreadable, compact, compact_size, members, string};
 use crate::limits;
 use crate::text::{Scrubber, display_capped};
-use crate::tools::size::compact_size;
 
 /// Characters of a name, URI or type that is shown.
 const SHOWN_CHARS: usize = 2000;
@@ -26,12 +25,12 @@ const IMAGE_BYTES: u64 = 128 * 1024 * 1024;
 pub struct CallResult {
     pub is_error: bool,
     pub content: Vec<Block>,
-    /// As the server sent it.
-    pub structured: Option<Value>,
+    /// Compact JSON whose numbers are written as the server wrote them.
+    pub structured: Option<String>,
     /// B26's size: bytes of the compact JSON `{content, structuredContent?, isError}`.
     pub bytes: usize,
     /// That JSON: what a model receives.
-    pub for_model: Value,
+    pub for_model: String,
 }
 
 /// One block of a result's content. `text` is as the server sent it, everything else is safe to show.
@@ -115,8 +114,7 @@ struct Written<'a> {
 impl Written<'_> {
     /// What a result wants that is no answer yet.
     fn wants(&self) -> ResultError {
-        let nothing =
-            |raw: &&RawValue| serde_json::from_str::<serde_json::Map<String, Value>>(raw.get()).is_ok_and(|of| of.is_empty());
+        let nothing = |raw: &&RawValue| compact(raw).as_deref() == Ok("{}");
         match (self.input_requests, self.request_state) {
             (Some(requests), _) if !nothing(&requests) => ResultError::InputRequired,
             (_, Some(_)) => ResultError::PutOff,
@@ -170,9 +168,8 @@ pub fn parse(raw: &str) -> Result<CallResult, ResultError> {
     }
     // Anything but a plain "no" counts as a failure.
     let is_error = written.is_error.is_some_and(|raw| raw.get() != "false");
-    let size = |raw: Option<&RawValue>| {
-        raw.map_or(Ok(0), |raw| compact_size(raw.get())).map_err(|_| malformed("it is nested too deep, or its text is broken"))
-    };
+    let unreadable = |why: Unreadable| malformed(&why.to_string());
+    let size = |raw: Option<&RawValue>| raw.map_or(Ok(0), compact_size).map_err(unreadable);
     let content = match written.content {
         Some(raw) if !raw.get().starts_with('[') => return Err(malformed("its `content` is not a list")),
         Some(_) => size(written.content)?,
@@ -186,58 +183,61 @@ pub fn parse(raw: &str) -> Result<CallResult, ResultError> {
     if bytes > limits::RESULT_BYTES {
         return Err(ResultError::TooLarge { bytes });
     }
-    let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).map_err(|_| malformed("its text is broken"));
-    let content = written.content.map(value).transpose()?.unwrap_or_else(|| Value::Array(Vec::new()));
-    let structured = written.structured.map(value).transpose()?;
-    let blocks = content.as_array().map(|blocks| blocks.iter().map(block).collect()).unwrap_or_default();
-    let mut for_model = serde_json::Map::new();
-    for_model.insert("content".into(), content);
-    if let Some(structured) = &structured {
-        for_model.insert("structuredContent".into(), structured.clone());
-    }
-    for_model.insert("isError".into(), is_error.into());
-    Ok(CallResult { is_error, content: blocks, structured, bytes, for_model: for_model.into() })
+    let list: Vec<&RawValue> = match written.content {
+        Some(raw) => serde_json::from_str(raw.get()).map_err(|_| malformed("its `content` is not a list"))?,
+        None => Vec::new(),
+    };
+    let content = written.content.map_or(Ok("[]".into()), compact).map_err(unreadable)?;
+    let structured = written.structured.map(compact).transpose().map_err(unreadable)?;
+    let beside = structured.as_ref().map(|structured| format!(r#","structuredContent":{structured}"#)).unwrap_or_default();
+    let for_model = format!(r#"{{"content":{content}{beside},"isError":{is_error}}}"#);
+    Ok(CallResult { is_error, content: list.into_iter().map(block).collect(), structured, bytes, for_model })
 }
 
-fn block(value: &Value) -> Block {
-    let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let shown = |key: &str| text(key).map(|word| display_capped(word, SHOWN_CHARS));
+fn block(raw: &RawValue) -> Block {
+    let [kind, text, data, mime, uri, name, resource] =
+        members(raw.get(), ["type", "text", "data", "mimeType", "uri", "name", "resource"]).unwrap_or_default();
+    let (text, data, mime) = (text.and_then(string), data.and_then(string), shown(mime));
     let other = |what: String| Block::Other { what };
-    match text("type") {
-        Some("text") => match text("text") {
-            Some(text) => Block::Text { text: text.into() },
+    match kind.and_then(string).as_deref() {
+        Some("text") => match text {
+            Some(text) => Block::Text { text },
             None => other("a text block without text".into()),
         },
-        Some("image") => match text("data") {
-            Some(data) => image(data, text("mimeType")).unwrap_or_else(other),
+        Some("image") => match data {
+            Some(data) => image(&data, mime.as_deref()).unwrap_or_else(other),
             None => other("An image without data".into()),
         },
-        Some("audio") => Block::Audio {
-            mime: shown("mimeType").unwrap_or_else(|| "audio".into()),
-            bytes: text("data").map_or(0, decoded_bytes),
-        },
-        Some("resource_link") => match shown("uri") {
-            Some(uri) => Block::ResourceLink { name: shown("name").unwrap_or_else(|| uri.clone()), uri, mime: shown("mimeType") },
+        Some("audio") => {
+            Block::Audio { mime: mime.unwrap_or_else(|| "audio".into()), bytes: data.as_deref().map_or(0, decoded_bytes) }
+        }
+        Some("resource_link") => match shown(uri) {
+            Some(uri) => Block::ResourceLink { name: shown(name).unwrap_or_else(|| uri.clone()), uri, mime },
             None => other("a link to a resource, without its address".into()),
         },
-        Some("resource") => resource(value.get("resource")),
+        Some("resource") => self::resource(resource),
         Some(kind) => other(format!("a block of the type `{}`", display_capped(kind, 80))),
         None => other("a block without a type".into()),
     }
 }
 
-fn resource(value: Option<&Value>) -> Block {
-    let text = |key: &str| value.and_then(|value| value.get(key)).and_then(Value::as_str);
-    let shown = |key: &str| text(key).map(|word| display_capped(word, SHOWN_CHARS));
-    let uri = shown("uri").unwrap_or_default();
-    match (text("text"), text("blob")) {
-        (Some(text), _) => Block::Resource { uri, mime: shown("mimeType"), text: text.into() },
+fn resource(raw: Option<&RawValue>) -> Block {
+    let found = raw.and_then(|raw| members(raw.get(), ["uri", "mimeType", "text", "blob"]));
+    let [uri, mime, text, blob] = found.unwrap_or_default();
+    let (uri, mime) = (shown(uri).unwrap_or_default(), shown(mime));
+    match (text.and_then(string), blob.and_then(string)) {
+        (Some(text), _) => Block::Resource { uri, mime, text },
         (None, Some(blob)) => {
-            let kind = shown("mimeType").unwrap_or_else(|| "binary data".into());
-            Block::Other { what: format!("a resource of {} bytes ({kind}): {uri}", decoded_bytes(blob)) }
+            let kind = mime.unwrap_or_else(|| "binary data".into());
+            Block::Other { what: format!("a resource of {} bytes ({kind}): {uri}", decoded_bytes(&blob)) }
         }
         (None, None) => Block::Other { what: "a resource without content".into() },
     }
+}
+
+/// A name, URI or type, safe to show.
+fn shown(raw: Option<&RawValue>) -> Option<String> {
+    raw.and_then(string).map(|word| display_capped(&word, SHOWN_CHARS))
 }
 
 fn decoded_bytes(base64: &str) -> usize {
@@ -278,7 +278,7 @@ fn image(data: &str, claimed: Option<&str>) -> Result<Block, String> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -307,8 +307,20 @@ mod tests {
         )
         .unwrap();
         let expected = r#"{"content":[{"type":"text","text":"ä"}],"structuredContent":{"a":1},"isError":false}"#;
-        assert_eq!((result.bytes, result.for_model.to_string()), (expected.len(), expected.to_string()));
+        assert_eq!((result.bytes, result.for_model.as_str()), (expected.len(), expected));
         assert_eq!(of(json!({})).bytes, r#"{"content":[],"isError":false}"#.len());
+    }
+
+    #[test]
+    fn numbers_keep_their_digits_and_cost_nothing_else() {
+        let structured = r#"{"id":1234567890123456789,"big":123456789012345678901234567890,"c":1.0,"d":1e999,"c":2}"#;
+        let text = r#"{"type":"text","text":"ok","annotations":{"priority":1e999}}"#;
+        let raw = format!(r#"{{"content":[{text}, {{"type":1e999}}],"structuredContent": {structured}, "_meta":{{"a":1e999}}}}"#);
+        let result = parse(&raw).unwrap();
+        assert_eq!(result.structured.as_deref(), Some(structured));
+        assert_eq!(result.content, [Block::Text { text: "ok".into() }, other("a block without a type")]);
+        let for_model = format!(r#"{{"content":[{text},{{"type":1e999}}],"structuredContent":{structured},"isError":false}}"#);
+        assert_eq!((result.bytes, result.for_model.as_str()), (for_model.len(), for_model.as_str()));
     }
 
     #[test]
@@ -377,7 +389,7 @@ mod tests {
         assert_eq!(why(r#"{"content":"x"}"#), ResultError::Malformed("its `content` is not a list".into()));
         assert_eq!(why(r#"{"content":[],"content":[]}"#), ResultError::Malformed("duplicate field `content`".into()));
         let deep = format!("{{\"content\":{}{}}}", "[".repeat(200), "]".repeat(200));
-        assert!(matches!(why(&deep), ResultError::Malformed(_)));
+        assert_eq!(why(&deep), ResultError::Malformed("it is nested deeper than 127 levels".into()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::approval::Level;
-use crate::wire::{CallEntry, CallState, Entry, EntryBody};
+use crate::wire::{CallEntry, CallOutcome, CallState, Entry, EntryBody};
 
 fn row(id: &str) -> ConversationRow {
     ConversationRow {
@@ -35,10 +35,36 @@ fn entry(id: &str, state: CallState) -> Entry {
     Entry { id: id.into(), at: 1, body: EntryBody::Call(Box::new(call)) }
 }
 
+fn done(structured: &str) -> CallState {
+    CallState::Done(CallOutcome {
+        is_error: false,
+        content: vec![],
+        structured: Some(structured.into()),
+        bytes: 1,
+        elapsed_ms: 1,
+    })
+}
+
 async fn open(data: &Path) -> Store {
     let (store, opened) = Store::open(data, "test").await.unwrap();
     assert_eq!(opened, Opened::default());
     store
+}
+
+/// Digits that no number of a program holds are kept; an earlier version kept a value where its text is now.
+#[tokio::test]
+async fn structured_content_is_kept_as_text_and_read_from_older_transcripts() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).await;
+    store.create_conversation(row("c1")).await.unwrap();
+    let exact = r#"{"id":1234567890123456789012345,"rate":1.0,"all":1e999}"#;
+    for (id, text) in [("e1", exact), ("e2", r#"{"id":12}"#)] {
+        store.put_entry("c1", &entry(id, done(text))).await.unwrap();
+    }
+    let older = "UPDATE entries SET body = json_set(body, '$.state.structured', json('{\"id\":[12,1.5,null]}')) WHERE id = 'e2'";
+    store.write(|t| Ok(t.execute(older, ())?)).await.unwrap();
+    let read: Vec<Entry> = store.transcript("c1").await.unwrap().into_iter().map(|row| row.entry).collect();
+    assert_eq!(read, [entry("e1", done(exact)), entry("e2", done(r#"{"id":[12,1.5,null]}"#))]);
 }
 
 /// B46: what was written is there after the next start.

@@ -1,17 +1,16 @@
 //! Reading what a server answers to `tools/list`, page by page: each tool by itself, so that a malformed one is set
 //! aside with its reason and costs the others nothing; bounded before anything is built from it (B21, B22, B36).
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::size::compact_size;
 use super::{ServerTools, SetAside, Tool, naming};
 use crate::config::Server;
+use crate::json::{compact_size, reckonable, string};
 use crate::limits;
 use crate::text::display_capped;
 
@@ -58,15 +57,17 @@ pub struct Listing<'a> {
     cursors: HashSet<[u8; 32]>,
     names: HashSet<String>,
     more_set_aside: usize,
+    /// The first tool whose schema holds a number that is too large, and how many there are.
+    too_large: (Option<String>, usize),
     tools: ServerTools,
 }
 
 #[derive(Deserialize)]
 struct Page<'a> {
-    #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
-    #[serde(default, rename = "nextCursor")]
-    next_cursor: Option<String>,
+    #[serde(borrow, default)]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "nextCursor")]
+    next_cursor: Option<&'a RawValue>,
 }
 
 /// One tool as written. Raw, so that nothing is built from it before its size is known.
@@ -127,20 +128,25 @@ impl<'a> Listing<'a> {
             cursors: HashSet::new(),
             names: HashSet::new(),
             more_set_aside: 0,
+            too_large: (None, 0),
             tools: ServerTools::default(),
         }
     }
 
     /// Takes the result of one `tools/list` request as JSON text; the cursor of the next page, if there is one.
     pub fn page(&mut self, result: &str) -> Result<Option<String>, ListError> {
+        let malformed = |why: &str| ListError::Malformed(why.into());
         // Here and below: a list would be read member by member, in the order of ours.
         if !result.trim_start().starts_with('{') {
-            return Err(ListError::Malformed("no `tools` array".into()));
+            return Err(malformed("it is not an object"));
         }
-        let page: Page<'_> = serde_json::from_str(result)
-            .map_err(|error| ListError::Malformed(if error.is_data() { "no `tools` array".into() } else { words(&error) }))?;
+        let page: Page<'_> = serde_json::from_str(result).map_err(|error| malformed(&words(&error)))?;
+        let tools: Option<Vec<&RawValue>> = page.tools.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let tools = tools.ok_or_else(|| malformed("its `tools` is missing or not a list"))?;
+        let cursor = page.next_cursor.map(|raw| string(raw).ok_or_else(|| malformed("its `nextCursor` is not a string")));
+        let cursor = cursor.transpose()?;
         self.pages += 1;
-        for raw in page.tools {
+        for raw in tools {
             self.listed += 1;
             if self.listed > limits::LISTED_TOOLS {
                 return Err(ListError::TooManyListed);
@@ -148,7 +154,7 @@ impl<'a> Listing<'a> {
             self.tool(raw.get())?;
         }
         // An empty cursor is how some servers say "no more".
-        let Some(cursor) = page.next_cursor.filter(|cursor| !cursor.is_empty()) else { return Ok(None) };
+        let Some(cursor) = cursor.filter(|cursor| !cursor.is_empty()) else { return Ok(None) };
         if cursor.len() > limits::CURSOR_BYTES {
             return Err(ListError::CursorTooLong);
         }
@@ -167,6 +173,13 @@ impl<'a> Listing<'a> {
             self.tools
                 .set_aside
                 .push(SetAside { name: None, reason: format!("{} more tools are malformed too", self.more_set_aside) });
+        }
+        if let (Some(name), tools) = self.too_large {
+            let others = if tools > 1 { format!(" (and of {} more)", tools - 1) } else { String::new() };
+            self.tools.notices.push(format!(
+                "The `inputSchema` of `{name}`{others} holds a number that is too large to be used; {:e} stands for it.",
+                f64::MAX
+            ));
         }
         for (key, wanted) in [("disabledTools", &self.server.hidden_tools), ("disabledAutoApproveTools", &self.server.always_ask)]
         {
@@ -208,7 +221,7 @@ impl<'a> Listing<'a> {
         if name.len() > limits::TOOL_NAME_BYTES {
             return aside(&format!("its name is longer than {} bytes", limits::TOOL_NAME_BYTES));
         }
-        if !self.names.insert(name.to_string()) {
+        if !self.names.insert(name.clone()) {
             return Err(ListError::Duplicate(display_capped(&name, SHOWN_NAME_CHARS)));
         }
         let (title, description) = (written.title.map(string), written.description.map(string));
@@ -231,10 +244,10 @@ impl<'a> Listing<'a> {
             output_schema: written.output_schema,
             annotations: written.annotations,
         };
-        let text = serde_json::to_string(&sized).map_err(|error| ListError::Malformed(words(&error)))?;
+        let text = to_raw_value(&sized).map_err(|error| ListError::Malformed(words(&error)))?;
         let schema_bytes = match compact_size(&text) {
             Ok(bytes) => bytes,
-            Err(error) => return aside(&words(&error)),
+            Err(why) => return aside(&why.to_string()),
         };
         let disabled = self.server.hidden_tools.iter().any(|hidden| *hidden == *name);
         if !disabled {
@@ -247,30 +260,34 @@ impl<'a> Listing<'a> {
                 return Err(ListError::TooManyBytes(self.bytes));
             }
         }
-        let object = |raw: &RawValue| serde_json::from_str::<Map<String, Value>>(raw.get());
-        let input_schema = if disabled { Map::new() } else { object(input).unwrap_or_default() };
+        let (input_schema, replaced) = if disabled { (Map::new(), false) } else { object(input) };
         if let Some(reason) = unusable_schema(&input_schema) {
             self.offered -= 1;
             self.bytes -= schema_bytes;
             return aside(reason);
         }
         let mut digest = Sha256::new();
-        digest.update(&text);
+        digest.update(text.get());
         digest.update(written.meta.map_or("", RawValue::get));
         let requires_user_interaction = written.meta.is_some_and(requires_user_interaction);
+        if replaced {
+            self.too_large.0.get_or_insert_with(|| display_capped(&name, SHOWN_NAME_CHARS));
+            self.too_large.1 += 1;
+        }
+        let shown = |raw: Option<&RawValue>| raw.filter(|_| !disabled).map(|raw| object(raw).0);
         Ok(Ok(Tool {
             model_name: naming::model_name(&self.parts, &name),
-            title: title.map(Cow::into_owned),
-            description: description.filter(|_| !disabled).map(Cow::into_owned),
+            title,
+            description: description.filter(|_| !disabled),
             input_schema,
-            output_schema: written.output_schema.filter(|_| !disabled).and_then(|raw| object(raw).ok()),
-            annotations: written.annotations.filter(|_| !disabled).and_then(|raw| object(raw).ok()),
+            output_schema: shown(written.output_schema),
+            annotations: shown(written.annotations),
             requires_user_interaction,
             schema_bytes,
             disabled,
             always_asks: requires_user_interaction || self.server.always_ask.iter().any(|asks| *asks == *name),
             digest: digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
-            name: name.into_owned(),
+            name,
         }))
     }
 }
@@ -301,8 +318,10 @@ fn unusable_schema(schema: &Map<String, Value>) -> Option<&'static str> {
     }
 }
 
-fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned)
+/// A schema as it is reckoned with, and whether that took replacing a number. Its size is known.
+fn object(raw: &RawValue) -> (Map<String, Value>, bool) {
+    let (text, replaced) = reckonable(raw).unwrap_or_default();
+    (serde_json::from_str(&text).unwrap_or_default(), replaced)
 }
 
 /// Absent is fine, present and wrong is not.
@@ -457,10 +476,43 @@ mod tests {
         assert_eq!(list(&server(), &[many(2049)]).unwrap_err(), ListError::TooManyTools);
         let empty: Vec<Value> = (0..8193).map(|_| Value::Null).collect();
         assert_eq!(list(&server(), &[json!({ "tools": empty })]).unwrap_err(), ListError::TooManyListed);
-        assert_eq!(list(&server(), &[json!({})]).unwrap_err(), ListError::Malformed("no `tools` array".into()));
-        assert_eq!(list(&server(), &[json!([[], null])]).unwrap_err(), ListError::Malformed("no `tools` array".into()));
         let by_place = list(&server(), &[json!({ "tools": [["t", null, null, { "type": "object" }]] })]).unwrap();
         assert_eq!((by_place.tools.len(), by_place.set_aside[0].reason.as_str()), (0, "it is not an object"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_page_is_named() {
+        let why = |page: Value| match list(&server(), &[page]).unwrap_err() {
+            ListError::Malformed(why) => why,
+            other => other.to_string(),
+        };
+        for other in [json!([[], null]), json!(5), json!(null)] {
+            assert_eq!(why(other), "it is not an object");
+        }
+        for other in [json!({}), json!({ "tools": null }), json!({ "tools": {} }), json!({ "tools": "t", "nextCursor": 5 })] {
+            assert_eq!(why(other), "its `tools` is missing or not a list");
+        }
+        assert_eq!(why(json!({ "tools": [plain("a")], "nextCursor": 5 })), "its `nextCursor` is not a string");
+        assert!(list(&server(), &[json!({ "tools": [], "nextCursor": null })]).unwrap().tools.is_empty());
+        let server = server();
+        let twice = Listing::new(&server).page(r#"{"tools":[],"tools":[]}"#).unwrap_err();
+        assert_eq!(twice, ListError::Malformed("duplicate field `tools`".into()));
+    }
+
+    #[test]
+    fn a_number_that_is_too_large_costs_no_tool() {
+        let server = server();
+        let mut listing = Listing::new(&server);
+        let tool = r#"{"name":"a","inputSchema":{"properties":{"n":{"maximum":1e999}}},"outputSchema":{"x":-1e999},"annotations":{"y":1e999},"_meta":{"z":1e999},"q":1e999}"#;
+        listing.page(&format!(r#"{{"tools":[{tool},{{"name":"b","inputSchema":{{}}}}],"x":1e999}}"#)).unwrap();
+        let tools = listing.finish();
+        assert_eq!((names(&tools), tools.set_aside.len()), (vec!["a", "b"], 0));
+        assert_eq!(tools.tools[0].input_schema, *json!({ "properties": { "n": { "maximum": f64::MAX } } }).as_object().unwrap());
+        assert_eq!(tools.tools[0].output_schema, json!({ "x": f64::MIN }).as_object().cloned());
+        assert_eq!(
+            tools.notices,
+            ["The `inputSchema` of `a` holds a number that is too large to be used; 1.7976931348623157e308 stands for it."]
+        );
     }
 
     #[test]

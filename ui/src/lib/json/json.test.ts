@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fromValue, locate, parse, position, pretty, tokens, withMember, type Node } from "./json";
+import { locate, parse, position, pretty, same, tokens, withMember, type Node } from "./json";
 
 function node(text: string): Node {
   const parsed = parse(text);
@@ -90,9 +90,18 @@ test("tokens join to the text again", () => {
   ]);
 });
 
-test("a parsed value becomes a tree", () => {
-  expect(fromValue({ a: [1, null, "x", true] })).toMatchObject({
-    kind: "object",
-    members: [{ key: "a", value: { kind: "array", items: [{ raw: "1" }, { raw: "null" }, { value: "x" }, { raw: "true" }] } }],
-  });
+test.each([
+  ['{ "a": [1, null, "x", true] }', '{"\\u0061":[1,null,"\\u0078",true]}', true],
+  ["1234567890123456789", "1234567890123456788", false],
+  ["[150, 0.5, -0.0, 1e999]", "[1.50e2, 5E-1, 0, 10.0e+998]", true],
+  ["-1", "1", false],
+  ["1e400", "1e401", false],
+  ["0e5", "-0", true],
+  ['{"a":1,"b":2}', '{"b":2,"a":1}', false],
+  ['{"a":1,"a":2}', '{"a":2}', false],
+  ["[1]", "[1,2]", false],
+  ['"1"', "1", false],
+  ["null", "false", false],
+])("%s and %s say the same: %s", (a, b, expected) => {
+  expect(same(node(a), node(b))).toBe(expected);
 });

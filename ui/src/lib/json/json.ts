@@ -142,19 +142,22 @@ export function parse(text: string): Parsed {
   }
 }
 
-/** A tree for a value that was parsed elsewhere (it has no places in a text). */
-export function fromValue(value: unknown): Node {
-  const none = { start: 0, end: 0 };
-  if (Array.isArray(value)) return { ...none, kind: "array", items: value.map(fromValue) };
-  if (typeof value === "object" && value !== null)
-    return {
-      ...none,
-      kind: "object",
-      members: Object.entries(value).map(([key, v]) => ({ key, keyStart: 0, value: fromValue(v), duplicate: false })),
-    };
-  if (typeof value === "string") return { ...none, kind: "string", value };
-  if (typeof value === "number") return { ...none, kind: "number", raw: String(value) };
-  return { ...none, kind: "literal", raw: value === true ? "true" : value === false ? "false" : "null" };
+/** Whether two pieces of JSON say the same, in the same order, to the last digit; how a number is written does not count. */
+export function same(a: Node, b: Node): boolean {
+  if (a.kind === "object")
+    return b.kind === "object" && a.members.length === b.members.length && a.members.every((m, i) => m.key === b.members[i]!.key && same(m.value, b.members[i]!.value));
+  if (a.kind === "array") return b.kind === "array" && a.items.length === b.items.length && a.items.every((item, i) => same(item, b.items[i]!));
+  if (a.kind === "string") return b.kind === "string" && a.value === b.value;
+  if (a.kind === "number") return b.kind === "number" && (a.raw === b.raw || amount(a.raw) === amount(b.raw));
+  return b.kind === "literal" && a.raw === b.raw;
+}
+
+/** A number's sign, digits and magnitude, one way to write them: `1.50e2` and `150`. */
+function amount(raw: string): string {
+  const [, sign = "", whole = "", part = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(raw) ?? [];
+  const digits = (whole + part).replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  return kept === "" ? "0" : `${sign}${kept}e${BigInt(power) - BigInt(part.length) + BigInt(digits.length - kept.length)}`;
 }
 
 /** One-based line and column of an offset. */

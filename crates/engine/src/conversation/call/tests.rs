@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::*;
 use crate::config::{Launch, ServerId, StdioLaunch};
@@ -162,7 +162,7 @@ impl House for Cardboard {
                 let _ = progress.try_send(told);
             }
             tokio::time::sleep(self.runs / (self.steps + 1)).await;
-            Ok(CallResult { is_error: false, content: vec![], structured: None, bytes: 2, for_model: Value::Null })
+            Ok(CallResult { is_error: false, content: vec![], structured: None, bytes: 2, for_model: String::new() })
         })
     }
     fn state<'a>(&'a self, entry: &'a CallEntry) -> BoxFuture<'a, ()> {
