@@ -146,6 +146,22 @@ test("a tool is left out and made to ask with the keyboard; the file has two nam
   });
 });
 
+test("a misspelt key is said in the server's details and in the editor, and another program's is not", async () => {
+  await page({ odd: { Command: "npx", autoApprove: ["*"] } }, async (tab, home, problems) => {
+    await tab.keyboard.press("Control+,");
+    await openEditor(tab, "odd: Unavailable");
+    const note = "Unknown key `Command` is ignored; did you mean `command`?";
+    await tab.locator(".details").getByText(note).waitFor();
+    const plan = tab.getByRole("status", { name: "What saving does" });
+    await plan.getByText(note).waitFor();
+    await entry(tab).fill('{ "command": "npx", "autoApprove": ["*"], "enviroment": {} }');
+    await plan.getByText("Unknown key `enviroment` is ignored; did you mean `env`?").waitFor();
+    await entry(tab).fill('{ "command": "npx", "autoApprove": ["*"] }');
+    await plan.getByText("Unknown key").waitFor({ state: "detached" });
+    assert.deepEqual(problems, []);
+  });
+});
+
 /** Waits for the file to be these bytes. */
 async function written(home, bytes) {
   const until = Date.now() + 20_000;

@@ -184,7 +184,7 @@ impl<'d> Choice<'d> {
     pub fn notes(self) -> &'d [String] {
         match self.entry {
             ServerEntry::Ready(server) => &server.notes,
-            ServerEntry::Unavailable(_) => &[],
+            ServerEntry::Unavailable(unavailable) => &unavailable.notes,
         }
     }
 }

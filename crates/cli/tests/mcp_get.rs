@@ -14,7 +14,7 @@ fn home() -> Home {
             "env": { "API_KEY": "${SECRET_OF_MINE}", "LD_PRELOAD": "x.so" }, "envPassthrough": ["LANG"],
             "disabledTools": ["write"], "disabledAutoApproveTools": ["move"], "description": "Reads files", "timeout": 60000, "other": 1
         },
-        "bad": { "url": "https://example.com/mcp" },
+        "bad": { "url": "https://example.com/mcp", "enviroment": { "A": "hidden" } },
     }));
     home
 }
@@ -51,7 +51,7 @@ fn a_summary_as_text() {
     let bad = home.run(&["mcp", "get", "bad", "-o", "text"]);
     assert_eq!(
         bad.out,
-        "bad\n  scope      global\n  file       ~/.mework/mcp.json\n  state      unavailable\n             `url` needs a type: add \"type\": \"http\".\n  transport  http\n  entry      https://example.com/mcp\n"
+        "bad\n  scope      global\n  file       ~/.mework/mcp.json\n  state      unavailable\n             `url` needs a type: add \"type\": \"http\".\n  transport  http\n  entry      https://example.com/mcp\n  note       Unknown key `enviroment` is ignored; did you mean `env`?\n"
     );
 }
 
@@ -87,7 +87,10 @@ fn json_by_default_as_written_and_as_meant_with_no_variables_value() {
         })
     );
     let bad = home.run(&["mcp", "get", "bad"]).json();
-    assert_eq!((&bad["entry"], &bad["resolved"]), (&json!({ "url": "https://example.com/mcp" }), &json!(null)));
+    assert_eq!(
+        (&bad["entry"], &bad["resolved"]),
+        (&json!({ "url": "https://example.com/mcp", "enviroment": { "A": "hidden" } }), &json!(null))
+    );
 }
 
 #[test]

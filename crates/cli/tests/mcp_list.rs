@@ -31,7 +31,7 @@ fn mixed() -> Home {
         ".mework/mcp.json",
         r#"{ "mcpServers": {
             "files": { "command": "npx", "args": ["-y", "server-filesystem", "/tmp"], "description": "Reads files", "timeoutSeconds": 900 },
-            "docs": { "url": "https://docs.example.com/mcp?key=hidden" },
+            "docs": { "url": "https://docs.example.com/mcp?key=hidden", "header": { "x": "hidden" }, "autoApprove": ["*"] },
             "od\u001b[31md\u202e": { "command": "x" }
         } }"#,
     );
@@ -51,6 +51,7 @@ Global  ~/.mework/mcp.json
     `timeoutSeconds` is more than 300 seconds; 300 are used.
   docs                     http   unavailable  https://docs.example.com/mcp
     `url` needs a type: add \"type\": \"http\".
+    Unknown key `header` is ignored; did you mean `headers`?
   od⟨U+001B⟩[31md⟨U+202E⟩  stdio  unavailable  x
     The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them.
 
@@ -97,7 +98,8 @@ fn every_file_and_row_as_json() {
             "files": [file("~/.mework/mcp.json", "global", "ok"), shadowed, file("~/one/.naiword/mcp.json", "workspace", "ok")],
             "servers": [
                 files,
-                server("docs", "global", "~/.mework/mcp.json", "http", "unavailable", json!(["`url` needs a type: add \"type\": \"http\"."]), json!([])),
+                server("docs", "global", "~/.mework/mcp.json", "http", "unavailable", json!(["`url` needs a type: add \"type\": \"http\"."]),
+                    json!(["Unknown key `header` is ignored; did you mean `headers`?"])),
                 server("od\u{1b}[31md\u{202e}", "global", "~/.mework/mcp.json", "stdio", "unavailable",
                     json!(["The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them."]), json!([])),
                 server("old", "workspace", "~/one/.naiword/mcp.json", "stdio", "ready", json!([]), json!([])),

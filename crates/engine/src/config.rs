@@ -120,6 +120,8 @@ pub enum Transport {
 pub struct Unavailable {
     pub id: ServerId,
     pub reasons: Vec<String>,
+    /// What a person should know that is no failed check.
+    pub notes: Vec<String>,
     pub transport: Option<Transport>,
     pub description: Option<String>,
     /// What the row shows beside the name, when there is something to show.

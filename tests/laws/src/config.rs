@@ -117,6 +117,8 @@ fn judged(name: &str, json: &Json, twice: bool) {
             ServerEntry::Unavailable(unavailable) => {
                 assert!(!unavailable.reasons.is_empty());
                 said(&unavailable.reasons);
+                said(&unavailable.notes);
+                names_no_value(json, &unavailable.notes);
                 names_no_value(json, &unavailable.reasons);
             }
         }

@@ -2,6 +2,7 @@
 //! It uses no variable's value, resolves no name and starts nothing: whether a variable is set is all it asks (row 2).
 //! Checks that need values run in `resolve`.
 
+mod misspelt;
 mod written;
 
 use std::collections::BTreeSet;
@@ -150,7 +151,7 @@ pub async fn check(level: &Level, file: &Path, name: &str, json: &Json, twice: b
         }
         meaning => {
             let summary = meaning.map_or(summary, |meaning| meaning.launch.summary());
-            ServerEntry::Unavailable(Unavailable { id, reasons, transport, description, summary })
+            ServerEntry::Unavailable(Unavailable { id, reasons, notes, transport, description, summary })
         }
     }
 }
@@ -169,7 +170,7 @@ fn judge(scope: &Scope, json: &Json, is_set: impl Fn(&str) -> bool) -> Judged {
         return Judged { findings: f, transport: None, meaning: None, description: None, summary: String::new(), cwd: None };
     };
     find_twice(members, &mut String::new(), &mut f);
-    // Every key that is known is read and checked for its type; every other one is ignored.
+    // Every key that is known is read and checked for its type; every other one is ignored, with a note if it is nearly known.
     let Written {
         kind,
         command,

@@ -73,7 +73,7 @@ pub async fn propose(level: &Level, text: &str) -> Result<Vec<Proposal>, PastePr
             ServerEntry::Ready(server) => (Vec::new(), server.notes),
             ServerEntry::Unavailable(mut unavailable) => {
                 unavailable.reasons.retain(|reason| entry::check_name(name) != Err(reason.as_str()));
-                (unavailable.reasons, Vec::new())
+                (unavailable.reasons, unavailable.notes)
             }
         };
         proposals.push(Proposal { name: name.clone(), entry: edit::pretty(entry), reasons, notes, exists: standing(name) });

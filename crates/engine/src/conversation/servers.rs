@@ -94,6 +94,7 @@ fn row(placed: &Placed, entry: &ServerEntry, ticks: &Ticks<'_>, status: &dyn Fn(
         },
         ServerEntry::Unavailable(unavailable) => ServerRow {
             reasons: unavailable.reasons.iter().map(|reason| text::display(reason)).collect(),
+            notes: unavailable.notes.clone(),
             ..common(
                 unavailable.transport.map(kind),
                 text::display_capped(&unavailable.summary, SUMMARY_CHARS),

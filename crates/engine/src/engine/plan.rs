@@ -62,7 +62,9 @@ impl Engine {
         };
         let (mut reasons, notes) = match &ahead.new {
             Some(ServerEntry::Ready(server)) => (vec![], server.notes.clone()),
-            Some(ServerEntry::Unavailable(entry)) => (entry.reasons.iter().map(|reason| display(reason)).collect(), vec![]),
+            Some(ServerEntry::Unavailable(entry)) => {
+                (entry.reasons.iter().map(|reason| display(reason)).collect(), entry.notes.clone())
+            }
             None => (vec![], vec![]),
         };
         reasons.retain(|reason: &String| Some(reason) != refusal.as_ref());

@@ -499,6 +499,29 @@ async fn limits_of_an_entry() {
     assert_eq!((found.len(), found[50].as_str()), (51, "… and 10 more."));
 }
 
+/// B4: what is nearly a key of ours is said, and hides nothing of what works or fails.
+#[tokio::test]
+async fn a_misspelt_key_has_a_note_and_the_entry_stays_what_it_is() {
+    let server =
+        ready(r#"{"command": "x", "ARGS": ["a"], "enviroment": {}, "disabled": true, "autoApprove": [], "zzz": 1}"#).await;
+    let note = |key: &str, meant: &str| format!("Unknown key `{key}` is ignored; did you mean `{meant}`?");
+    assert_eq!(server.notes, [note("ARGS", "args"), note("enviroment", "env")]);
+    assert!(matches!(&server.launch, Launch::Stdio(launch) if launch.args.is_empty() && launch.env.is_empty()));
+
+    let ServerEntry::Unavailable(nothing) = one(r#"{"Command": "npx", "header": {"a": "s3cretvalue"}}"#).await else { panic!() };
+    assert_eq!(nothing.reasons, ["The entry has neither `command` nor `url`, so there is nothing to start or reach."]);
+    assert_eq!(nothing.notes, [note("Command", "command"), note("header", "headers")]);
+
+    // Another program's name beside ours is that program's.
+    let both =
+        ready(r#"{"type": "http", "url": "https://e.example", "transport": "http", "httpUrl": "https://e.example"}"#).await;
+    assert_eq!(both.notes, strings([]));
+
+    let many: Vec<String> = (0..10).map(|n| format!("\"arg{n}\": 1")).collect();
+    let many = ready(&format!(r#"{{"command": "x", {}, "envs": 1, "URL": 1}}"#, many.join(","))).await;
+    assert_eq!((many.notes.len(), many.notes[10].as_str()), (11, "… and 2 more."));
+}
+
 #[tokio::test]
 async fn notes_and_summaries() {
     // Complaint 11.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use serde_json::Number;
 
+use super::misspelt;
 use crate::config::json::{Json, quoted};
 use crate::text::cut;
 
@@ -138,6 +139,7 @@ pub fn under(key: &str, name: &str) -> String {
 
 pub fn read(members: &[(String, Json)], f: &mut Findings) -> Written {
     let mut w = Written::default();
+    let mut unknown = Vec::new();
     for (key, value) in members {
         match key.as_str() {
             "type" => w.kind = f.text(key, value),
@@ -158,9 +160,11 @@ pub fn read(members: &[(String, Json)], f: &mut Findings) -> Written {
             "disabledAutoApproveTools" => w.disabled_auto_approve_tools = f.texts(key, value),
             "oauth" => w.oauth = true,
             "headersHelper" => w.headers_helper = true,
-            _ => {}
+            other => unknown.push(other),
         }
     }
+    let there = |key: &str| members.iter().any(|(written, _)| written == key);
+    f.notes.extend(misspelt::notes(unknown.into_iter(), there));
     w
 }
 
