@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, Problem};
@@ -154,10 +155,10 @@ impl Cost {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// In-place and total cost of every referenced subschema, by reference.
-    known: HashMap<&'a str, (u64, u64)>,
-    /// References being walked, each with the depth of values at which it was entered.
-    open: Vec<(&'a str, u32)>,
+    /// In-place and total cost of every referenced subschema, by where it lies: one may be referred to in several spellings.
+    known: HashMap<*const Value, (u64, u64)>,
+    /// Referenced subschemas being walked, each with the depth of values at which it was entered.
+    open: Vec<(*const Value, u32)>,
     recursive: bool,
 }
 
@@ -202,6 +203,13 @@ impl<'a> Walk<'a> {
     }
 
     fn follow(&mut self, target: &'a str, level: u32) -> Result<(u64, u64), &'static str> {
+        // A fragment is decoded before it is read as a pointer (RFC 6901, section 6).
+        let schema = target
+            .strip_prefix('#')
+            .and_then(|fragment| percent_decode_str(fragment).decode_utf8().ok())
+            .and_then(|pointer| self.root.pointer(&pointer))
+            .ok_or("its schema has references that are not followed")?;
+        let target = std::ptr::from_ref(schema);
         if let Some(&(_, entered)) = self.open.iter().find(|(open, _)| *open == target) {
             if entered == level {
                 return Err("its schema refers to itself without end");
@@ -209,14 +217,9 @@ impl<'a> Walk<'a> {
             self.recursive = true;
             return Ok((1, 1));
         }
-        if let Some(&cost) = self.known.get(target) {
+        if let Some(&cost) = self.known.get(&target) {
             return Ok(cost);
         }
-        let pointer = target.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let schema = pointer
-            .filter(|pointer| !pointer.contains('%'))
-            .and_then(|pointer| self.root.pointer(pointer))
-            .ok_or("its schema has references that are not followed")?;
         self.open.push((target, level));
         let cost = self.visit(schema, level);
         self.open.pop();
@@ -264,6 +267,33 @@ mod tests {
         assert_eq!(places(r#"{"x":1,"y":1}"#), [""]);
         let both = problems(schema, r#"{"a":1,"list":[1,"b"]}"#);
         assert_eq!(both.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>(), ["/a", "/list/1"]);
+    }
+
+    #[test]
+    fn references_are_followed_in_every_spelling_of_a_pointer() {
+        let defs = json!({ "a b": { "type": "string" }, "a/b": { "type": "string" }, "~1": { "type": "string" },
+            "100%": { "type": "string" }, "京": { "type": "string" }, "deep": { "properties": { "x": { "type": "string" } } } });
+        for target in [
+            "#/$defs/a%20b",
+            "#/%24defs/a%20b",
+            "#/$defs/a~1b",
+            "#/$defs/a%7E1b",
+            "#/$defs/~01",
+            "#/$defs/100%25",
+            "#/$defs/%E4%BA%AC",
+            "#/$defs/deep%2Fproperties/x",
+        ] {
+            let schema = json!({ "$defs": defs, "properties": { "a": { "$ref": target } } });
+            assert_eq!(problems(schema.clone(), r#"{"a":"x"}"#), [], "{target}");
+            assert_eq!(problems(schema, r#"{"a":1}"#).len(), 1, "{target}");
+        }
+        for target in ["#/$defs/a%2520b", "#/$defs/a%2Fb", "#/$defs/%FF", "#%", "%23/$defs/a%20b"] {
+            let why = skipped(json!({ "$defs": defs, "properties": { "a": { "$ref": target } } }), r#"{"a":1}"#);
+            assert_eq!(why, "its schema has references that are not followed", "{target}");
+        }
+        // Two spellings of one place are one place.
+        let pair = json!({ "$ref": "#/$defs/a%20b", "$defs": { "a b": { "$ref": "#/%24defs/a%20b" } } });
+        assert_eq!(skipped(pair, "{}"), "its schema refers to itself without end");
     }
 
     #[test]

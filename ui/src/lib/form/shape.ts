@@ -2,7 +2,7 @@
 // when a person opens that level; references are followed inside it only; every step is counted; no pattern is run. A part
 // that cannot be drawn is "any": its JSON is written by hand.
 
-import { type Schema, isObject, limits, strings, decodePart } from "../json/schema";
+import { type Schema, follow, isObject, limits, refName, strings } from "../json/schema";
 import { words } from "../../words";
 
 /** Why a place is drawn as JSON. */
@@ -50,7 +50,6 @@ export const maxProperties = 5000;
 const maxChoices = 10_000;
 const maxText = 10_000;
 
-const own = (schema: Schema, key: string): unknown => (Object.hasOwn(schema, key) ? schema[key] : undefined);
 const text = (value: unknown): string | undefined => (typeof value === "string" && value.trim() !== "" ? value.slice(0, maxText) : undefined);
 
 /** A value of a schema as JSON, or undefined when JavaScript did not keep its digits. */
@@ -112,17 +111,7 @@ export class Schemas {
 
   #find(ref: string): unknown {
     if (!ref.startsWith("#")) throw new Stop("elsewhere");
-    const name = ref.slice(1);
-    let target: unknown = this.root;
-    if (name !== "" && !name.startsWith("/")) {
-      const defs = isObject(this.root) ? [own(this.root, "$defs"), own(this.root, "definitions")].filter(isObject) : [];
-      target = defs.flatMap((d) => Object.values(d).slice(0, maxSteps)).find((one) => isObject(one) && own(one, "$anchor") === name);
-    } else
-      for (const part of name.split("/").slice(1, 64)) {
-        const step = decodePart(part);
-        if (Array.isArray(target)) target = /^\d{1,6}$/.test(step) ? target[Number(step)] : undefined;
-        else target = isObject(target) ? own(target, step) : undefined;
-      }
+    const target = follow(ref, this.root);
     if (target === undefined) throw new Stop("missing");
     return target;
   }
@@ -250,7 +239,7 @@ export class Schemas {
       const value = isObject(property) ? (property["const"] ?? (Array.isArray(property["enum"]) && property["enum"].length === 1 ? property["enum"][0] : undefined)) : undefined;
       if (value !== undefined) return `${name}: ${String(value)}`.slice(0, 80);
     }
-    if (typeof variant["$ref"] === "string") return decodePart(variant["$ref"].split("/").at(-1) ?? "").slice(0, 80) || String(index + 1);
+    if (typeof variant["$ref"] === "string") return refName(variant["$ref"]).slice(0, 80) || String(index + 1);
     const type = typeof flat["type"] === "string" ? flat["type"] : implied(flat);
     const required = strings(flat["required"]).slice(0, 3);
     return type === "object" && required.length > 0 ? words.schema.objectWith(required.join(", ")).slice(0, 80) : (type ?? String(index + 1));

@@ -33,6 +33,12 @@ test("row 33: a reference to itself, outside, or nowhere ends", () => {
   expect(properties(loop)[0]?.name).toBe("a");
 });
 
+test("what is referred to by an encoded pointer starts as it should", () => {
+  const referred = (ref: string) => firstText({ type: "object", required: ["a"], properties: { a: { $ref: ref } }, $defs: { "x y/z": { const: 1 }, list: { prefixItems: [{ const: 1 }] } } });
+  for (const ref of ["#/$defs/x%20y~1z", "#/%24defs/x%20y%7E1z", "#/$defs/list/prefixItems/0"]) expect(JSON.parse(referred(ref)), ref).toEqual({ a: 1 });
+  for (const ref of ["#/$defs/x%2520y~1z", "#/$defs/x%20y%2Fz", "#/$defs/list/prefixItems/00", "#/constructor"]) expect(JSON.parse(referred(ref)), ref).toEqual({ a: "" });
+});
+
 test("a property named __proto__ is a property", () => {
   const text = firstText(JSON.parse('{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"string"}}}'));
   expect(text).toBe('{\n  "__proto__": ""\n}');

@@ -20,6 +20,8 @@ const maxDepth = 5;
 /** Of one object, and of a whole schema: one that refers to itself from many places would multiply them. */
 const maxProperties = 400;
 const maxInAll = 2000;
+const maxPointer = 64;
+const maxAnchors = 200;
 /** What is left of that for each of some parts. */
 const share = (budget: number, parts: number): number => Math.max(0, Math.floor((budget - parts) / Math.max(1, parts)));
 
@@ -32,10 +34,7 @@ export function resolve(schema: unknown, root: unknown): Schema {
     if (!isObject(now)) return {};
     const ref = now["$ref"];
     if (typeof ref === "string" && ref.startsWith("#")) {
-      let target: unknown = root;
-      for (const part of ref.slice(1).split("/").slice(1, 32))
-        target = isObject(target) ? target[decodePart(part)] : undefined;
-      now = target;
+      now = follow(ref, root);
       continue;
     }
     const variants = [now["anyOf"], now["oneOf"]].find((v): v is unknown[] => Array.isArray(v) && v.length > 0);
@@ -49,7 +48,7 @@ export function resolve(schema: unknown, root: unknown): Schema {
       const { allOf, ...rest } = now as { allOf: unknown[] };
       let merged: Schema = rest;
       for (const part of allOf.slice(0, 32)) {
-        const one = isObject(part) && typeof part["$ref"] === "string" ? shallow(part["$ref"], root) : part;
+        const one = isObject(part) && typeof part["$ref"] === "string" ? follow(part["$ref"], root) : part;
         if (!isObject(one)) continue;
         merged = {
           ...one,
@@ -68,21 +67,39 @@ export function resolve(schema: unknown, root: unknown): Schema {
   return {};
 }
 
-function shallow(ref: string, root: unknown): unknown {
+/** What a reference within the schema points to: by a JSON pointer, or by an anchor of its definitions. */
+export function follow(ref: string, root: unknown): unknown {
+  if (!ref.startsWith("#")) return undefined;
+  const fragment = decoded(ref.slice(1));
+  if (fragment !== "" && !fragment.startsWith("/")) {
+    const defs = isObject(root) ? [own(root, "$defs"), own(root, "definitions")].filter(isObject) : [];
+    return defs.flatMap((d) => Object.values(d).slice(0, maxAnchors)).find((one) => isObject(one) && own(one, "$anchor") === fragment);
+  }
+  const steps = pointerParts(fragment);
+  if (steps.length > maxPointer) return undefined;
   let target: unknown = root;
-  for (const part of ref.slice(1).split("/").slice(1, 32)) target = isObject(target) ? target[decodePart(part)] : undefined;
+  for (const step of steps) {
+    if (Array.isArray(target)) target = /^(0|[1-9]\d{0,5})$/.test(step) ? target[Number(step)] : undefined;
+    else target = isObject(target) ? own(target, step) : undefined;
+  }
   return target;
 }
 
-export function decodePart(part: string): string {
-  let text = part;
-  try {
-    text = decodeURIComponent(part);
-  } catch {
-    // Not percent-encoded after all.
-  }
-  return text.replaceAll("~1", "/").replaceAll("~0", "~");
-}
+/** The name that a reference ends with. */
+export const refName = (ref: string): string => pointerParts(decoded(ref)).at(-1) ?? "";
+
+/** The fragment is a part of a URI: it is decoded before it is read as a pointer, so that `%2F` parts like `/`. */
+const decoded = (fragment: string): string =>
+  fragment.replace(/(?:%[0-9A-Fa-f]{2})+/g, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes;
+    }
+  });
+const pointerParts = (pointer: string): string[] => pointer.split("/").slice(1).map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+/** Never what every object inherits. */
+const own = (schema: Schema, key: string): unknown => (Object.hasOwn(schema, key) ? schema[key] : undefined);
 
 export const strings = (value: unknown): string[] => (Array.isArray(value) ? value.filter((v): v is string => typeof v === "string") : []);
 
