@@ -78,6 +78,9 @@ test("servers: looked at, edited, added, removed, agreed to; the keyboard comes 
     // A box is no text to write in: keys that work everywhere work here.
     await me.press("?");
     await me.at("dialog Keyboard");
+    // The key for a new window is the browser's own.
+    const keys = await tab.getByRole("dialog").locator("dt").allInnerTexts();
+    assert.deepEqual([keys.some((key) => /\bB$/.test(key)), keys.some((key) => /\bN$/.test(key))], [true, false]);
     await me.press("Escape");
     await me.at("checkbox Use second in this conversation");
 

@@ -291,6 +291,19 @@ test("first start: what was found, and the sample in one press", async () => {
   expect(button(/^echo/)).toBeTruthy();
 });
 
+test.each([false, true])("only keys that reach the page are shown; in a browser: %s", async (browser) => {
+  await open({ conversations: [{ id: "c1", title: "First" }], browser });
+  key("k", { ctrlKey: true });
+  await pass(100);
+  expect(nameOf(find("[role=option]", /^New conversation/))).toBe(browser ? "New conversation" : "New conversation Ctrl N");
+  key("k", { ctrlKey: true });
+  key("?", {}, document.body);
+  await pass(50);
+  const keys = all("dialog dt").map((dt) => [...dt.children].map((one) => one.textContent).join(" "));
+  expect(keys).toContain("Ctrl B");
+  expect(keys.includes("Ctrl N")).toBe(!browser);
+});
+
 test("the palette finds commands and tools; the sheet of keys opens with ?", async () => {
   await open(sampled);
   key("k", { ctrlKey: true });

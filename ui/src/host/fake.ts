@@ -32,6 +32,8 @@ export type FakeOptions = {
   notices?: string[];
   /** Passes quickly in tests. */
   speed?: number;
+  /** The page runs in a browser, not in a window of its own. */
+  browser?: boolean;
 };
 
 type Handlers = { [M in Method]: (params: Params<M>) => Reply<M> | Promise<Reply<M>> };
@@ -41,6 +43,7 @@ export class FakeHost implements Host {
   readonly asked: { method: Method; params: unknown }[] = [];
   /** What the page last said of text that is not saved. */
   held = false;
+  readonly everyKey: boolean;
   #seq = 100;
   #ids = 0;
   #subscribers = new Set<Subscriber>();
@@ -64,6 +67,7 @@ export class FakeHost implements Host {
 
   constructor(options: FakeOptions = {}) {
     this.#speed = options.speed ?? 1;
+    this.everyKey = options.browser !== true;
     this.#app = {
       version: "0.1.0",
       platform: "linux",

@@ -32,6 +32,8 @@ export interface Host {
   request<M extends Method>(method: M, params: Params<M>): Promise<Reply<M>>;
   /** Starts the event stream. After every `live` the subscriber takes a new snapshot. Returns the way to end it. */
   subscribe(subscriber: Subscriber): () => void;
+  /** Whether every key reaches the page. A browser keeps some to itself, such as the one for a new window. */
+  readonly everyKey: boolean;
   /** Tells whoever closes this page whether typed text would be lost. A browser asks the page itself. */
   unsaved?(held: boolean): void;
 }

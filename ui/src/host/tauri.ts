@@ -6,6 +6,7 @@ import { failure, request, type Host } from "./host";
 
 export function tauriHost(): Host {
   return {
+    everyKey: true,
     async request(method, params) {
       try {
         return await invoke("rpc", { request: request(method, params) });

@@ -103,5 +103,5 @@ export function webHost(base: URL | string = location.origin): Host {
     };
   }
 
-  return { request: send, subscribe };
+  return { everyKey: false, request: send, subscribe };
 }

@@ -5,6 +5,7 @@ import { App } from "./app.svelte";
 
 /** A host whose replies the test gives by hand, in the order it wants. */
 class HandHost implements Host {
+  readonly everyKey = true;
   asked: { method: string; params: unknown; resolve: (v: unknown) => void; reject: (e: unknown) => void }[] = [];
   subscriber!: Subscriber;
   request(method: string, params: unknown): Promise<never> {
