@@ -10,6 +10,7 @@ use mework_engine::mcp::connection::CallError;
 use mework_engine::mcp::pool::{Bounds, Change, Effort, Eras, Pool, Wanted};
 use mework_engine::mcp::result::Block;
 use mework_engine::mcp::{Era, Health, Stage};
+use mework_tests::engine::PATIENCE;
 use mework_tests::eventually;
 use mework_tests::servers::{Bench, Memory, arguments};
 use serde_json::{Value, json};
@@ -250,6 +251,52 @@ async fn b24_over_the_limit_the_longest_idle_is_closed_and_a_busy_one_never() {
     let (answer, states) = tokio::join!(calls, others);
     assert_eq!(states, ["connected", "idle", "idle", "connected"]);
     assert_eq!(answer.unwrap(), "done");
+}
+
+/// It did not become what was asked for, at this stage, in these words; and nothing of it is left.
+async fn gives_up(rig: &Rig, bench: &Bench, wanted: &Wanted, stage: Stage, words: &str) {
+    let settled = tokio::time::timeout(PATIENCE, rig.connect("c", wanted, Effort::Turn)).await;
+    let Health::Failed { failure } = settled.expect("it is waited for without end") else { panic!("it hangs") };
+    assert_eq!(failure.stage, stage, "{failure:?}");
+    assert!(failure.message.starts_with(words), "{failure:?}");
+    eventually("it still runs", || bench.tag.processes().is_empty()).await;
+}
+
+/// B20, B24: a start that hangs is given up after the limit for starts.
+#[tokio::test]
+async fn b24_a_start_that_hangs_has_an_end() {
+    let bench = Bench::new();
+    let rig = rig(&bench, Bounds { start: SHORT, ..Bounds::default() });
+    let wanted = bench.wanted("a", bench.fake(&["--hang=initialize"])).await;
+    gives_up(&rig, &bench, &wanted, Stage::Handshake, "It did not answer `initialize` within 1 s.").await;
+}
+
+/// B20: so is a list, the first one and one that is asked for when a turn begins.
+#[tokio::test]
+async fn b20_a_listing_that_hangs_has_an_end() {
+    let bench = Bench::new();
+    let short = rig(&bench, Bounds { list: SHORT, ..Bounds::default() });
+    let wanted = bench.wanted("a", bench.fake(&["--hang=tools/list"])).await;
+    gives_up(&short, &bench, &wanted, Stage::List, "It did not list its tools within 1 s.").await;
+    // Long enough for the first list, which comes.
+    let rig = rig(&bench, Bounds { list: Duration::from_secs(4), ..Bounds::default() });
+    let wanted = bench.wanted("b", bench.fake(&["--tools=1", "--hang-second-list"])).await;
+    assert_eq!(names(&rig.connect("c", &wanted, Effort::Turn).await), ["tool0"]);
+    gives_up(&rig, &bench, &wanted, Stage::List, "It did not list its tools within 4 s.").await;
+}
+
+/// A call waits that long for a server that starts; the start goes on for the next one.
+#[tokio::test]
+async fn a_call_does_not_wait_without_end_for_a_start() {
+    let bench = Bench::new();
+    let rig = rig(&bench, Bounds { list: SHORT, ..Bounds::default() });
+    let wanted = bench.wanted("a", bench.fake(&["--hang=initialize"])).await;
+    let call = tokio::time::timeout(PATIENCE, rig.call("c", &wanted, "x", json!({}))).await;
+    let error = call.expect("it waits without end").unwrap_err();
+    let CallError::NotConnected(failure) = error else { panic!("{error:?}") };
+    assert_eq!(failure.message, "The server was not ready within 1 s. It is still starting; try again.");
+    assert_eq!(kind(&rig.pool.health("c", &wanted.server.id)), "connecting");
+    assert_eq!(bench.tag.processes().len(), 1);
 }
 
 /// A listing that hangs holds up no call.

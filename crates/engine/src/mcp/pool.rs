@@ -71,11 +71,18 @@ pub struct Bounds {
     pub live: usize,
     /// For one start in the background, the download of a package included. A turn waits as long as it likes.
     pub start: Duration,
+    /// B20: for one listing, and how long a call waits for a server that still starts.
+    pub list: Duration,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { idle: limits::IDLE_CLOSE, live: limits::LIVE_CONNECTIONS, start: limits::START_TIMEOUT }
+        Self {
+            idle: limits::IDLE_CLOSE,
+            live: limits::LIVE_CONNECTIONS,
+            start: limits::START_TIMEOUT,
+            list: limits::LISTING_TIMEOUT,
+        }
     }
 }
 
@@ -148,7 +155,7 @@ impl Pool {
     }
 
     /// Calls a tool by the server's name for it, connecting first when that is needed. The call's time limit begins
-    /// when it is sent; connecting has [`limits::LISTING_TIMEOUT`].
+    /// when it is sent; connecting has [`Bounds::list`].
     pub async fn call(
         &self,
         conversation: &str,
@@ -188,7 +195,8 @@ impl Pool {
         if let Some(connection) = open() {
             return Ok(connection);
         }
-        let health = timeout(limits::LISTING_TIMEOUT, self.settled(&key.conversation, &key.server)).await;
+        let patience = self.0.bounds.list;
+        let health = timeout(patience, self.settled(&key.conversation, &key.server)).await;
         if let Some(connection) = open() {
             return Ok(connection);
         }
@@ -199,10 +207,7 @@ impl Pool {
             }
             Err(_) => Failure::plain(
                 Stage::Handshake,
-                format!(
-                    "The server was not ready within {} s. It is still starting; try again.",
-                    limits::LISTING_TIMEOUT.as_secs()
-                ),
+                format!("The server was not ready within {} s. It is still starting; try again.", patience.as_secs_f64().ceil()),
             ),
         })
     }

@@ -13,7 +13,6 @@ use super::super::{Failure, Health};
 use super::slot::{Key, Old, Pending, Shared, Slot};
 use super::{Effort, Wanted};
 use crate::config::Server;
-use crate::limits;
 use crate::machine::process::Tally;
 use crate::tools::ServerTools;
 
@@ -141,7 +140,7 @@ async fn connect(shared: Arc<Shared>, key: Key, start: Start, generation: u64, p
             }
             let connection = Arc::new(connection);
             connection.subscribe().await;
-            connection.list_tools(limits::LISTING_TIMEOUT).await.map(|tools| (connection, tools))
+            connection.list_tools(shared.bounds.list).await.map(|tools| (connection, tools))
         }
         Err(failure) => Err(failure),
     };
@@ -154,7 +153,7 @@ async fn connect(shared: Arc<Shared>, key: Key, start: Start, generation: u64, p
 }
 
 async fn relist(shared: Arc<Shared>, key: Key, connection: Arc<Connection>, generation: u64, pending: Pending) {
-    let listed = connection.list_tools(limits::LISTING_TIMEOUT).await.map(|tools| (connection.clone(), tools));
+    let listed = connection.list_tools(shared.bounds.list).await.map(|tools| (connection.clone(), tools));
     finish(&shared, &key, generation, listed);
     drop(pending);
     // It may have changed again while it was listed.
