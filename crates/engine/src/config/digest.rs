@@ -1,8 +1,10 @@
 //! What agreeing to a server binds to (row 1): the entry in canonical form, and a digest over it and where it stands.
 //! The form does not depend on the order of keys nor on white space; the order of arguments counts.
 
+use std::fmt::Display;
+
 use indexmap::IndexMap;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::entry::Meaning;
@@ -12,13 +14,13 @@ use crate::limits;
 /// The entry, unexpanded, as pretty JSON: every key that acts, in a fixed order, none at its default. It is an entry
 /// itself and means the same.
 pub fn canonical(meaning: &Meaning) -> String {
-    written(&Canonical { meaning, whole: true })
+    form(meaning, true)
 }
 
 /// What a server is started or reached by, in the same form: the entry without its lists of tools, its time limit and its
 /// description, which what runs needs not know.
 pub fn canonical_connection(meaning: &Meaning) -> String {
-    written(&Canonical { meaning, whole: false })
+    form(meaning, false)
 }
 
 /// There is nothing in the entry that [`canonical_connection`] leaves out.
@@ -27,70 +29,99 @@ pub fn is_connection_alone(meaning: &Meaning) -> bool {
     *call_timeout == limits::CALL_TIMEOUT && description.is_none() && hidden_tools.is_empty() && always_ask.is_empty()
 }
 
-fn written(canonical: &Canonical<'_>) -> String {
-    // Text and numbers in maps under keys of text: nothing that JSON cannot say.
-    serde_json::to_string_pretty(canonical).unwrap_or_default()
-}
-
-/// Written straight from the meaning: a file may hold a thousand entries, and each is judged again with every look at it.
-struct Canonical<'a> {
-    meaning: &'a Meaning,
-    /// And not only what a connection is made of.
-    whole: bool,
-}
-
-impl Serialize for Canonical<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = self.meaning;
-        let mut out = serializer.serialize_map(None)?;
-        match launch {
-            Launch::Stdio(StdioLaunch { command, args, env, env_passthrough, cwd, workspace, registry_url }) => {
-                out.serialize_entry("type", "stdio")?;
-                if let Some(url) = registry_url {
-                    out.serialize_entry("registryUrl", url)?;
-                }
-                out.serialize_entry("command", command)?;
-                list(&mut out, "args", args)?;
-                map(&mut out, "env", env)?;
-                list(&mut out, "envPassthrough", env_passthrough)?;
-                if let Some(cwd) = cwd {
-                    out.serialize_entry("cwd", &cwd.to_string_lossy())?;
-                }
-                if *workspace {
-                    out.serialize_entry("workspace", &true)?;
-                }
+/// `whole`: and not only what a connection is made of.
+fn form(meaning: &Meaning, whole: bool) -> String {
+    let Meaning { launch, call_timeout, description, hidden_tools, always_ask } = meaning;
+    let mut form = Form(String::from("{"));
+    match launch {
+        Launch::Stdio(StdioLaunch { command, args, env, env_passthrough, cwd, workspace, registry_url }) => {
+            form.text("type", "stdio");
+            if let Some(url) = registry_url {
+                form.text("registryUrl", url);
             }
-            Launch::Http(HttpLaunch { url, headers }) => {
-                out.serialize_entry("type", "http")?;
-                out.serialize_entry("url", url)?;
-                map(&mut out, "headers", headers)?;
+            form.text("command", command);
+            form.list("args", args);
+            form.map("env", env);
+            form.list("envPassthrough", env_passthrough);
+            if let Some(cwd) = cwd {
+                form.text("cwd", &cwd.to_string_lossy());
+            }
+            if *workspace {
+                form.plain("workspace", true);
             }
         }
-        if self.whole {
-            if *call_timeout != limits::CALL_TIMEOUT {
-                out.serialize_entry("timeoutSeconds", &call_timeout.as_secs())?;
-            }
-            if let Some(description) = description {
-                out.serialize_entry("description", description)?;
-            }
-            list(&mut out, "disabledTools", hidden_tools)?;
-            list(&mut out, "disabledAutoApproveTools", always_ask)?;
+        Launch::Http(HttpLaunch { url, headers }) => {
+            form.text("type", "http");
+            form.text("url", url);
+            form.map("headers", headers);
         }
-        out.end()
     }
+    if whole {
+        if *call_timeout != limits::CALL_TIMEOUT {
+            form.plain("timeoutSeconds", call_timeout.as_secs());
+        }
+        if let Some(description) = description {
+            form.text("description", description);
+        }
+        form.list("disabledTools", hidden_tools);
+        form.list("disabledAutoApproveTools", always_ask);
+    }
+    form.0 + "\n}"
 }
 
-fn list<M: SerializeMap>(out: &mut M, key: &str, items: &[String]) -> Result<(), M::Error> {
-    if items.is_empty() { Ok(()) } else { out.serialize_entry(key, items) }
-}
+/// Pretty JSON, written straight from the meaning: a file may hold a thousand entries, and each is judged again with every
+/// look at it. There is nothing to it that could fail, so an entry never has the form of another because of that.
+struct Form(String);
 
-fn map<M: SerializeMap>(out: &mut M, key: &str, members: &IndexMap<String, String>) -> Result<(), M::Error> {
-    if members.is_empty() {
-        return Ok(());
+impl Form {
+    fn key(&mut self, key: &str) {
+        self.0 += if self.0.len() == 1 { "\n  " } else { ",\n  " };
+        self.quoted(key);
+        self.0 += ": ";
     }
-    let mut sorted: Vec<_> = members.iter().collect();
-    sorted.sort();
-    out.serialize_entry(key, &sorted.into_iter().collect::<IndexMap<_, _>>())
+    fn text(&mut self, key: &str, text: &str) {
+        self.key(key);
+        self.quoted(text);
+    }
+    fn plain(&mut self, key: &str, value: impl Display) {
+        self.key(key);
+        self.0 += &value.to_string();
+    }
+    fn list(&mut self, key: &str, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        self.key(key);
+        for (at, item) in items.iter().enumerate() {
+            self.0 += if at == 0 { "[\n    " } else { ",\n    " };
+            self.quoted(item);
+        }
+        self.0 += "\n  ]";
+    }
+    fn map(&mut self, key: &str, members: &IndexMap<String, String>) {
+        if members.is_empty() {
+            return;
+        }
+        self.key(key);
+        let mut sorted: Vec<_> = members.iter().collect();
+        sorted.sort();
+        for (at, (name, value)) in sorted.into_iter().enumerate() {
+            self.0 += if at == 0 { "{\n    " } else { ",\n    " };
+            self.quoted(name);
+            self.0 += ": ";
+            self.quoted(value);
+        }
+        self.0 += "\n  }";
+    }
+    fn quoted(&mut self, text: &str) {
+        if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+            self.0 += &Value::from(text).to_string();
+        } else {
+            self.0.push('"');
+            self.0 += text;
+            self.0.push('"');
+        }
+    }
 }
 
 /// SHA-256, hex, over the server's id and its canonical entry. Every part is preceded by its length, so that no two
@@ -124,6 +155,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn texts_are_written_as_json_writes_them() {
+        for c in (0..0x3000).filter_map(char::from_u32).chain(['\u{feff}', '\u{ffff}', '🦀', '\u{10ffff}']) {
+            let mut form = Form(String::new());
+            let text = format!("a{c}é");
+            form.quoted(&text);
+            assert_eq!(form.0, serde_json::to_string(&text).unwrap());
+        }
+    }
 
     /// People agreed to digests of this form: another one would ask every one of them again.
     #[test]
