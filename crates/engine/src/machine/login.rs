@@ -5,6 +5,7 @@
 //! nothing to read, a limit in time and size; the answer stands between two markers nobody can foresee; and whatever of
 //! its session still runs afterwards is killed. What a file puts into a session of its own (an ssh-agent) stays.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
@@ -51,10 +52,17 @@ pub fn started_from_desktop() -> bool {
 }
 
 /// Asks the login shell, in `home`, and blocks for at most `limit` (usually [`crate::limits::LOGIN_SHELL_TIMEOUT`]).
-/// `own` is what the shell starts with, and what is given back when it does not answer.
+/// `own` is what the shell starts with, and what is given back when it does not answer. Folders that only the own PATH
+/// names come after the shell's: many systems' `/etc/profile` writes PATH anew, and who started the app from a script
+/// or an editor's task put them there for a reason.
 pub fn environment(own: &Environment, home: &Path, limit: Duration) -> Captured {
     match shell(own).and_then(|shell| ask(&shell, own, home, limit)) {
-        Ok(environment) => Captured { environment, notice: None },
+        Ok(mut environment) => {
+            if let Some(path) = joined(environment.get("PATH"), own.get("PATH")) {
+                environment.set("PATH", path);
+            }
+            Captured { environment, notice: None }
+        }
         Err(e) => Captured {
             environment: own.clone(),
             notice: Some(format!(
@@ -64,6 +72,19 @@ pub fn environment(own: &Environment, home: &Path, limit: Duration) -> Captured 
             )),
         },
     }
+}
+
+/// The folders of the shell's PATH, then those that only the own one has. `None` where there is nothing to add.
+fn joined(shells: Option<&OsStr>, own: Option<&OsStr>) -> Option<OsString> {
+    let shells: Vec<_> = shells.map(std::env::split_paths).into_iter().flatten().collect();
+    let mut all = shells.clone();
+    for folder in own.map(std::env::split_paths).into_iter().flatten() {
+        // A relative one would be another folder for each server.
+        if folder.is_absolute() && !all.contains(&folder) {
+            all.push(folder);
+        }
+    }
+    (all.len() > shells.len()).then(|| std::env::join_paths(all).ok())?
 }
 
 /// `SHELL`, or what the user database says; absolute only.
@@ -167,8 +188,8 @@ fn run(shell: &Path, args: &[&str], own: &Environment, home: &Path, limit: Durat
     Ok(environment)
 }
 
-fn os(bytes: &[u8]) -> std::ffi::OsString {
-    std::ffi::OsString::from_vec(bytes.to_vec())
+fn os(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
 }
 
 /// What stands between the two markers. Returns at the second one: the end of the output may never come, because a
@@ -369,6 +390,21 @@ mod tests {
                 assert_eq!(captured.environment.get(name), None, "{shell}: {name}");
             }
         }
+    }
+
+    #[test]
+    fn folders_of_the_own_path_come_after_the_shells_b47() {
+        let asked = |own: &str, file: &str| {
+            let mut home = home("/bin/bash", file);
+            home.own.set("PATH", own);
+            home.value("PATH")
+        };
+        let anew = "export PATH=/nvm/bin:/usr/bin:/bin";
+        assert_eq!(asked("/own/bin:/bin:/other", anew), "/nvm/bin:/usr/bin:/bin:/own/bin:/other");
+        assert_eq!(asked("/usr/bin:/bin", anew), "/nvm/bin:/usr/bin:/bin");
+        assert_eq!(asked("relative:.::/bin", anew), "/nvm/bin:/usr/bin:/bin");
+        // What the shell says is left as it is, odd as it may be.
+        assert_eq!(asked("/bin", "export PATH=/nvm/bin::/bin:/bin"), "/nvm/bin::/bin:/bin");
     }
 
     #[test]
