@@ -105,7 +105,7 @@ impl Client {
         let proxy = proxy::choose(url, environment)?;
         let secure = url.scheme() == "https";
         let resolver = Resolver::new(!secure, ask);
-        let config = tls.config(secure).map_err(ClientError::Tls)?;
+        let config = tls.config().map_err(ClientError::Tls)?;
         // `no_proxy` first: it keeps the process's own environment and settings out.
         let mut builder = reqwest::Client::builder()
             .no_proxy()

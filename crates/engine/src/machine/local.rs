@@ -14,7 +14,7 @@ pub struct Local {
     supervisors: Arc<process::Supervisors>,
     /// Everything that was started here.
     alive: Tally,
-    /// Read when the first address is connected.
+    /// Read for the first `https://` address.
     tls: Arc<OnceLock<TlsSettings>>,
 }
 
@@ -68,6 +68,12 @@ impl Local {
         resolve::resolve(command, cwd, env)
     }
     pub async fn http(&self, url: &url::Url) -> Result<Client, ClientError> {
+        match url.scheme() {
+            "https" => Client::new(url, self.environment(), self.certificates().await?),
+            _ => Client::new(url, self.environment(), &TlsSettings::none()),
+        }
+    }
+    async fn certificates(&self) -> Result<&TlsSettings, ClientError> {
         if self.tls.get().is_none() {
             let (tls, roots) = (self.tls.clone(), Roots::of(self.environment()));
             let read = tokio::task::spawn_blocking(move || {
@@ -76,8 +82,7 @@ impl Local {
             .await;
             read.map_err(|error| ClientError::Other(error.to_string()))?;
         }
-        let tls = self.tls.get().ok_or_else(|| ClientError::Other("its settings could not be read".into()))?;
-        Client::new(url, self.environment(), tls)
+        self.tls.get().ok_or_else(|| ClientError::Other("its settings could not be read".into()))
     }
     /// A start whose caller went away is seen to its end all the same: nobody holds the server then, so it ends.
     pub async fn spawn(&self, spec: Spec, tally: &Tally) -> Result<Process, SpawnError> {
@@ -101,4 +106,22 @@ impl Local {
 
 fn owned(path: &Path, within: Option<&Path>) -> (PathBuf, Option<PathBuf>) {
     (path.to_path_buf(), within.map(Path::to_path_buf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reading hundreds of certificates takes longer than reaching a server on this computer.
+    #[tokio::test]
+    async fn certificates_are_read_for_https_alone() {
+        let surroundings =
+            Surroundings { home: "/".into(), data: "/".into(), environment: Environment::default(), supervisor: vec![] };
+        let local = Local::new(surroundings);
+        let http = async |url: &str| local.http(&url.parse().unwrap()).await.unwrap();
+        http("http://127.0.0.1:1/").await;
+        assert!(local.tls.get().is_none());
+        http("https://127.0.0.1:1/").await;
+        assert!(local.tls.get().is_some());
+    }
 }

@@ -28,25 +28,21 @@ impl Roots {
     }
 }
 
-/// Settings that connections share; reading the trusted certificates takes a while and memory.
+/// What a client speaks TLS with, or why it cannot.
 #[derive(Debug)]
-pub(in crate::machine) struct TlsSettings {
-    /// For `https://`, or why there are none.
-    secure: Result<ClientConfig, String>,
-}
+pub(in crate::machine) struct TlsSettings(Result<ClientConfig, String>);
 
 impl TlsSettings {
-    /// Reads the trusted certificates; blocks for some milliseconds.
+    /// For `https://`: reads the trusted certificates, which blocks for some milliseconds and takes memory.
     pub fn read(roots: &Roots) -> Self {
-        Self { secure: secure(roots) }
+        Self(secure(roots))
     }
-    /// `http://` needs no certificates, but the client wants a configuration.
-    pub fn config(&self, https: bool) -> Result<ClientConfig, String> {
-        if https {
-            self.secure.clone()
-        } else {
-            Ok(base()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-        }
+    /// For `http://`, which needs no certificates; but the client wants a configuration.
+    pub fn none() -> Self {
+        Self(base().map(|builder| builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()))
+    }
+    pub fn config(&self) -> Result<ClientConfig, String> {
+        self.0.clone()
     }
 }
 
