@@ -23,6 +23,10 @@ pub enum HttpFault {
     SlowHead(&'static str),
     /// The answer to this method is `"error": "boom"`.
     StringError(&'static str),
+    /// The answer to this method is these words, in which `ID` stands for the request's.
+    Body(&'static str, &'static str),
+    /// The same in a stream of events that ends.
+    Event(&'static str, &'static str),
     /// It speaks this version.
     Version(&'static str),
     /// It gives this cursor with every page; without one, a new cursor each time.
@@ -73,6 +77,14 @@ impl HttpFault {
             Self::StringError(of) => {
                 (*of == method).then(|| Reply::json(json!({ "jsonrpc": "2.0", "id": seen.body["id"], "error": "boom" })))
             }
+            Self::Body(of, words) => (*of == method).then(|| {
+                let body = words.replace("ID", &seen.body["id"].to_string());
+                Reply::Http(200, vec![("Content-Type", "application/json".into())], body.into())
+            }),
+            Self::Event(of, words) => (*of == method).then(|| {
+                let words = words.replace("ID", &seen.body["id"].to_string());
+                Reply::Events(vec![Step::Text(format!("data: {words}\n\n"))])
+            }),
             Self::Version(version) => (method == "initialize").then(|| {
                 let info = json!({ "name": "http", "version": "2.0" });
                 Reply::json(seen.result(json!({ "protocolVersion": version, "capabilities": {}, "serverInfo": info })))

@@ -22,6 +22,19 @@ const TWICE: &str =
     "It lists two tools with the name `echo`. A call by that name could mean either, so none of its tools are used.";
 const FLOOD: &str = "It sent more than 1000 messages a second for 5 seconds.";
 const NOT_IN_TIME: &str = "The server did not answer within 1 s.";
+/// Much that nobody reads, with a number and half a character that no program holds.
+const GREETING: &str = r#"{"id":ID,"\ud83d":1e999,"result":{"protocolVersion":"2025-11-25","instructions":"\ud83d",
+    "capabilities":{"tools":{},"experimental":{"a":1e999}},"serverInfo":{"name":"h","version":"1","x":[-1e999]}}}"#;
+const LIST: &str = r#"{"id":"ID","result":{"tools":[{"name":"echo","description":"half \ud83d","inputSchema":{},"annotations":{"a":1e999}},
+    {"name":"other","inputSchema":{"type":"object","properties":{"n":{"maximum":1e999}}}}],"_meta":{"a":1e999}}}"#;
+const TOO_LARGE: &str =
+    "The `inputSchema` of `other` holds a number that is too large to be used; 1.7976931348623157e308 stands for it.";
+const CURSOR: (&str, &str) = (
+    r#"{"id":ID,"result":{"tools":[],"nextCursor":5}}"#,
+    "Its answer to `tools/list` is not what the protocol says: its `nextCursor` is not a string.",
+);
+const EMPTY: (&str, &str) = (r#"{"id":ID,"error":{"code":-32000,"message":""}}"#, "an error without a message (code -32000)");
+const NOBODYS: &str = r#"{"id":"nobody","result":{}}"#;
 const VERSION: &str = "It speaks version 1.0 of the protocol, and Mework knows 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28. \
                        Update the server or Mework.";
 
@@ -224,6 +237,11 @@ async fn all(cases: Vec<Case>) {
     assert_eq!(failed, Vec::<String>::new(), "what each of them panicked with stands above");
 }
 
+/// The flag that has a method answered with this, on one line.
+fn line(method: &str, words: &str) -> String {
+    format!("--line={method}:{}", words.replace("\n    ", ""))
+}
+
 fn stdio(name: &str, flags: &[&str], comes: Comes) -> Case {
     let entry = json!({ "command": program("fake-server"), "args": flags, "timeoutSeconds": 1 });
     Case(name.into(), entry, None, comes, UNBOUNDED)
@@ -314,6 +332,43 @@ async fn every_fault_of_a_program_has_its_words_and_touches_no_other() {
         ),
         stdio("string error to tools/list", &["--string-error=tools/list"], Fails("list", "It refused to list its tools: boom".into())),
         stdio("string error to tools/call", &["--string-error=tools/call"], call_fails("echo", "The server refused the call: boom (code -32603)")),
+        stdio(
+            "what nobody reads is broken",
+            &[&line("initialize", GREETING), &line("tools/list", LIST)],
+            Works(2, &[], &[TOO_LARGE]),
+        ),
+        stdio("a cursor that is a number", &[&line("tools/list", CURSOR.0)], Fails("list", CURSOR.1.into())),
+        stdio(
+            "a version that is a number",
+            &[&line("initialize", r#"{"id":ID,"result":{"protocolVersion":5}}"#), "--not=server/discover:error"],
+            Fails(
+                "handshake",
+                "What it answered to `initialize` is no answer to it: its `protocolVersion` is missing or not a string.".into(),
+            ),
+        ),
+        stdio(
+            "an empty error to initialize",
+            &[&line("initialize", EMPTY.0), "--not=server/discover:error"],
+            Fails("handshake", format!("It refused to begin. Its answer to `initialize` was: {}", EMPTY.1)),
+        ),
+        stdio("an empty error to tools/list", &[&line("tools/list", EMPTY.0)], Fails("list", format!("It refused to list its tools: {}", EMPTY.1))),
+        stdio("an empty error to tools/call", &[&line("tools/call", EMPTY.0)], call_fails("echo", &format!("The server refused the call: {}", EMPTY.1))),
+        stdio(
+            "another request's answer to initialize",
+            &[&line("initialize", NOBODYS), "--not=server/discover:error"],
+            Fails("handshake", "What it answered to `initialize` is no answer to it: its `id` is \"nobody\", and the request's is 0.".into()),
+        ),
+        stdio(
+            "another request's answer to tools/call",
+            &[&line("tools/call", NOBODYS)],
+            call_fails(
+                "echo",
+                &format!(
+                    "{NOT_IN_TIME} It sent an answer with the id \"nobody\" meanwhile, which no request has: a server has to answer with \
+                     the `id` it was asked with."
+                ),
+            ),
+        ),
         stdio("wrong version", &["--version=1.0"], Fails("handshake", VERSION.into())),
         stdio("silent on server/discover", &[refuses, "--not=server/discover:silent"], Silent),
         stdio(
@@ -328,6 +383,14 @@ async fn every_fault_of_a_program_has_its_words_and_touches_no_other() {
             .bound(|bad| assert_eq!(bad.asked("tools/list"), 2, "once at the start, once of its own accord")),
     ])
     .await;
+}
+
+/// What is said of an address that answers [`NOBODYS`] to the request with this id.
+fn other(id: u32) -> String {
+    format!(
+        "It answered another request: the `id` of its answer is \"nobody\", and the request's is {id}. A server has to answer with the \
+         `id` it was asked with."
+    )
 }
 
 async fn http(name: &str, fault: HttpFault, comes: Comes) -> Case {
@@ -470,6 +533,17 @@ async fn every_fault_of_an_address_has_its_words_and_touches_no_other() {
             call_fails("echo", "The server refused the call: boom (code -32603)"),
         )
         .await,
+        http("what nobody reads of a list is broken", HttpFault::Body("tools/list", LIST), Works(2, &[], &[TOO_LARGE])).await,
+        http("a cursor that is a number", HttpFault::Body("tools/list", CURSOR.0), Fails("list", CURSOR.1.into())).await,
+        http(
+            "an empty error to tools/call",
+            HttpFault::Body("tools/call", EMPTY.0),
+            call_fails("echo", &format!("The server refused the call: {}", EMPTY.1)),
+        )
+        .await,
+        http("another request's answer to initialize", HttpFault::Body("initialize", NOBODYS), Fails("handshake", other(0))).await,
+        http("another request's answer to tools/call", HttpFault::Body("tools/call", NOBODYS), call_fails("echo", &other(2))).await,
+        http("another request's answer in a stream", HttpFault::Event("tools/call", NOBODYS), call_fails("echo", &other(2))).await,
         http("wrong version", HttpFault::Version("1.0"), Fails("handshake", VERSION.into())).await,
         http("storm of messages", HttpFault::Storm("notifications/message"), fails(FLOOD)).await,
         http("storm of changes", HttpFault::Storm("notifications/tools/list_changed"), fails(FLOOD))

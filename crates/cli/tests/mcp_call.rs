@@ -178,6 +178,28 @@ fn a_failed_call_is_exit_code_1_with_its_result() {
     );
 }
 
+/// What no text and no number holds costs itself; what stands around it is used.
+#[test]
+fn half_a_surrogate_pair_is_one_mark_wherever_it_stands() {
+    let home = Home::new();
+    let entry = giving(
+        &home,
+        r#"{"protocolVersion":"2025-11-25","instructions":"\ud83d","capabilities":{"x":1e999},"serverInfo":{"name":"half \ud83d","version":"1"}}"#,
+        r#"{"tools":[{"name":"half","description":"cut \ud83d","inputSchema":{}}],"x":1e999}"#,
+        r#"{"content":[{"type":"text","text":"cut \ud83d, whole \ud83e\udd80"}],"structuredContent":{"\udd80":"\\ud83d"},"_meta":{"x":1e999}}"#,
+    );
+    home.global(json!({ "half": entry }));
+    let tested = home.run(&["mcp", "test", "half", "--yes", "-o", "json"]).json();
+    let server = &tested["servers"][0];
+    assert_eq!(
+        (&server["server"]["name"], &server["tools"][0]["description"]),
+        (&json!("half \u{fffd}"), &json!("cut \u{fffd}"))
+    );
+    let called = home.run(&["mcp", "call", "half", "half", "--yes", "-o", "json"]).json();
+    assert_eq!(called["content"], json!([{ "type": "text", "text": "cut \u{fffd}, whole \u{1f980}" }]));
+    assert_eq!(called["structured"], json!({ "\u{fffd}": "\\ud83d" }));
+}
+
 #[test]
 fn progress_goes_to_stderr_and_the_result_to_stdout() {
     let home = agreed("call-progress");

@@ -25,6 +25,8 @@ struct Faults {
     hang: HashSet<String>,
     /// Methods answered with `"error": "boom"`.
     string_error: HashSet<String>,
+    /// Methods answered with these words, in which `ID` stands for the request's.
+    line: Vec<(String, String)>,
     /// Methods answered late.
     delay: Vec<(String, u64)>,
     /// Greetings that are not understood: `initialize` or `server/discover`, and what happens then: error, silent, exit.
@@ -98,6 +100,10 @@ fn read_flags() -> Faults {
         match name {
             "--hang" => drop(faults.hang.insert(words())),
             "--string-error" => drop(faults.string_error.insert(words())),
+            "--line" => {
+                let (method, line) = value.split_once(':').expect("--line=METHOD:WORDS");
+                faults.line.push((method.into(), line.into()));
+            }
             "--delay" => {
                 let (method, ms) = value.split_once(':').expect("--delay=METHOD:MS");
                 faults.delay.push((method.into(), ms.parse().expect("milliseconds")));
@@ -228,6 +234,10 @@ fn main() {
         }
         if faults.string_error.contains(method) {
             send(&json!({ "jsonrpc": "2.0", "id": id, "error": "boom" }));
+            continue;
+        }
+        if let Some((_, line)) = faults.line.iter().find(|(of, _)| of == method) {
+            println!("{}", line.replace("ID", &id.to_string()));
             continue;
         }
         if let Some((_, ms)) = faults.delay.iter().find(|(slow, _)| slow == method) {

@@ -4,6 +4,7 @@
 //!
 //! When to connect again is the pool's business, and whether a call may happen is decided above.
 
+mod call_error;
 mod in_use;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use super::far::Far;
 use super::framer::Ended;
 use super::handshake::{Client, Greeted, LAST_WORDS, Start, greet};
 use super::http::headers::{Mirror, mirrored, mirrors};
+use super::lenient::said;
 use super::link::Link;
 use super::log::{ServerLog, Source};
 use super::result::{self, CallResult, ResultError};
@@ -38,42 +40,13 @@ use crate::tools::arguments::Arguments;
 use crate::tools::listing::{ListError, Listing};
 use crate::tools::{ServerTools, SetAside};
 
+pub use call_error::CallError;
 use in_use::{Running, Use};
 
 /// How long telling a server of a cancellation may take.
 const CANCEL_NOTICE: Duration = Duration::from_secs(2);
 /// How long a server's yes to a subscription is waited for before its tools are listed.
 const SUBSCRIBING: Duration = Duration::from_secs(1);
-
-/// Why a call came to nothing.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum CallError {
-    /// The server answered the call with an error; the connection lives.
-    #[error("The server refused the call: {0}")]
-    Refused(String),
-    #[error("The server did not answer within {} s.", .0.as_secs_f64().ceil())]
-    TimedOut(Duration),
-    #[error("The call was stopped.")]
-    Cancelled,
-    #[error(transparent)]
-    Result(#[from] ResultError),
-    /// The server died or broke the protocol during the call.
-    #[error("{}", .0.message)]
-    Broken(Failure),
-    /// It could not be connected for this call.
-    #[error("{}", .0.message)]
-    NotConnected(Failure),
-}
-
-impl CallError {
-    /// What the server left behind, when there is something.
-    pub fn failure(&self) -> Option<&Failure> {
-        match self {
-            Self::Broken(failure) | Self::NotConnected(failure) => Some(failure),
-            Self::Refused(_) | Self::TimedOut(_) | Self::Cancelled | Self::Result(_) => None,
-        }
-    }
-}
 
 /// A connected server. Dropping it ends the server's whole process tree, without waiting.
 pub struct Connection {
@@ -314,13 +287,16 @@ impl Connection {
 
     /// Asks for all tools, page by page, within `limit`. A server whose list cannot be read ends (B24).
     pub async fn list_tools(&self, limit: Duration) -> Result<ServerTools, Failure> {
-        let running = self.use_.begin();
+        let (running, begun) = (self.use_.begin(), Instant::now());
         // A change that is announced from here on needs another listing.
         self.link.wire.take_tools_changed();
         let listed = match timeout(limit, self.pages()).await {
             Ok(listed) => listed,
             Err(_) => {
-                let message = format!("It did not list its tools within {} s.", limit.as_secs_f64().ceil());
+                let mut message = format!("It did not list its tools within {} s.", limit.as_secs_f64().ceil());
+                if let Some(id) = self.link.wire.stray_since(begun) {
+                    message += &format!(" It sent an answer with the id {id} meanwhile, which no request has.");
+                }
                 Err(self.link.far.told(Stage::List, message, &self.link.wire))
             }
         };
@@ -391,7 +367,7 @@ impl Connection {
                 Ok(Ok(text)) => listing.page(&text),
                 // A server that offers no tools may say so like this.
                 Ok(Err(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => return Ok(listing.finish()),
-                Ok(Err(error)) => return Err(told(format!("It refused to list its tools: {}", error.message))),
+                Ok(Err(error)) => return Err(told(format!("It refused to list its tools: {}", said(&error)))),
                 Err(broken) => return Err(self.link.failure(Stage::List, broken).await),
             };
             cursor = match page {
@@ -431,6 +407,7 @@ impl Connection {
             let value = serde_json::from_str(arguments.text()).unwrap_or_default();
             request.extensions.insert(Mirrored(mirrored(mirrors, &value).into()));
         }
+        let begun = Instant::now();
         let mut running = Call { connection: self, sent: None, token: None, _running: self.use_.begin() };
         let asked = async {
             let sent = self.link.send(ClientRequest::CallToolRequest(request)).await?;
@@ -447,7 +424,8 @@ impl Connection {
             }
             () = sleep(limit) => {
                 running.abandon("the call took longer than its time limit").await;
-                return Err(CallError::TimedOut(limit));
+                let stray = self.link.wire.stray_since(begun);
+                return Err(stray.map_or(CallError::TimedOut(limit), |id| CallError::OtherAnswered { limit, id }));
             }
         };
         running.sent = None;
@@ -466,7 +444,9 @@ impl Connection {
                 Ok(parsed.map_err(|error| error.scrubbed(self.link.far.scrubber()))?)
             }
             Ok(Err(error)) => {
-                Err(CallError::Refused(self.link.far.scrubber().show(&format!("{} (code {})", error.message, error.code.0))))
+                let words = said(&error);
+                let code = if error.message == words { format!(" (code {})", error.code.0) } else { String::new() };
+                Err(CallError::Refused(self.link.far.scrubber().show(&format!("{words}{code}"))))
             }
             Err(ended) => {
                 self.use_.retire();

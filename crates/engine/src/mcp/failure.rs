@@ -48,8 +48,8 @@ pub(super) enum HandshakeEnd {
     Exited,
     /// Nothing came in this time.
     Silent(Duration),
-    /// What came was no handshake.
-    Malformed,
+    /// What came was no handshake, and what is wrong with it, if that can be said.
+    Malformed(Option<String>),
     /// The protocol versions it speaks, none of which is known.
     WrongVersion(Vec<String>),
     /// The stream ended, or broke a bound.
@@ -122,7 +122,7 @@ impl Failure {
             crate::text::cut(sample, 120),
         );
         let message = match end {
-            HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::WrongVersion(_) => answered(end, asked),
+            HandshakeEnd::Refused(_) | HandshakeEnd::Malformed(_) | HandshakeEnd::WrongVersion(_) => answered(end, asked),
             HandshakeEnd::Exited => {
                 let mut message = format!("It {} before it answered.", how(traces.exit));
                 if *noise > 0 {
@@ -165,7 +165,7 @@ impl Failure {
                 let message = format!("It did not answer `{asked}` within {seconds} s. It hangs, or is no MCP server.");
                 (Stage::Handshake, message)
             }
-            HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::WrongVersion(_) => {
+            HandshakeEnd::Refused(_) | HandshakeEnd::Malformed(_) | HandshakeEnd::WrongVersion(_) => {
                 (Stage::Handshake, answered(end, asked))
             }
         };
@@ -225,7 +225,8 @@ fn answered(end: &HandshakeEnd, asked: &str) -> String {
     match end {
         HandshakeEnd::Refused(words) => format!("It refused to begin. Its answer to `{asked}` was: {words}"),
         HandshakeEnd::WrongVersion(theirs) => wrong_version(theirs),
-        HandshakeEnd::Malformed | HandshakeEnd::Exited | HandshakeEnd::Silent(_) | HandshakeEnd::Ended(_) => {
+        HandshakeEnd::Malformed(Some(why)) => format!("What it answered to `{asked}` is no answer to it: {why}."),
+        HandshakeEnd::Malformed(None) | HandshakeEnd::Exited | HandshakeEnd::Silent(_) | HandshakeEnd::Ended(_) => {
             format!("What it answered to `{asked}` is no answer to it.")
         }
     }

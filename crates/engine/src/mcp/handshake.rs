@@ -18,8 +18,9 @@ use tokio::time::{sleep, timeout};
 
 use super::failure::{HandshakeEnd, Started, Traces, traces};
 use super::framer::Ended;
+use super::lenient::said;
 use super::log::{ServerLog, Source};
-use super::wire::{StdioTransport, WORD_BYTES, Wire};
+use super::wire::{StdioTransport, WORD_BYTES, Wire, other_request, unfit_words};
 use super::{Era, Failure, Peer};
 use crate::config::Server;
 use crate::limits;
@@ -174,7 +175,7 @@ async fn handshake(
                 }
                 Err(end) => end,
             },
-            Err(error) => handshake_end(error, &wire, &exits).await,
+            Err(error) => handshake_end(error, &wire, &exits, log.scrubber()).await,
         },
         () = dead => HandshakeEnd::Exited,
         ended = wire.until_ended() => HandshakeEnd::Ended(ended),
@@ -193,7 +194,7 @@ async fn handshake(
     // Nothing of it may still hold what a second start needs.
     handle.stop().await;
     let other_era_may_help = match end {
-        HandshakeEnd::Refused(_) | HandshakeEnd::Malformed | HandshakeEnd::Ended(Ended::Closed) => true,
+        HandshakeEnd::Refused(_) | HandshakeEnd::Malformed(_) | HandshakeEnd::Ended(Ended::Closed) => true,
         // A shell's "cannot execute" and "not found" are about the program, not about MCP.
         HandshakeEnd::Exited => !matches!(exited, Some(Exit::Code(126 | 127))),
         // Only a memory can be wrong about a silent server.
@@ -212,23 +213,25 @@ pub(super) fn mode(era: Era) -> ClientLifecycleMode {
 }
 
 /// What rmcp's error means, if the server's answer is what it is about.
-pub(super) fn refusal(error: ClientInitializeError) -> Option<HandshakeEnd> {
+pub(super) fn refusal(error: ClientInitializeError, scrubber: &Scrubber) -> Option<HandshakeEnd> {
     match error {
-        ClientInitializeError::JsonRpcError(error) => Some(HandshakeEnd::Refused(error.message.into_owned())),
+        ClientInitializeError::JsonRpcError(error) => Some(HandshakeEnd::Refused(said(&error))),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             Some(HandshakeEnd::WrongVersion(server_supported.iter().map(ToString::to_string).collect()))
         }
-        ClientInitializeError::ExpectedInitResponse(_)
-        | ClientInitializeError::ExpectedInitResult(_)
-        | ClientInitializeError::ConflictInitResponseId(..)
-        | ClientInitializeError::UncorrelatedErrorResponse { .. } => Some(HandshakeEnd::Malformed),
+        ClientInitializeError::ExpectedInitResult(result) => Some(HandshakeEnd::Malformed(result.as_ref().and_then(unfit_words))),
+        ClientInitializeError::ConflictInitResponseId(ours, theirs)
+        | ClientInitializeError::UncorrelatedErrorResponse { expected: ours, received: theirs } => {
+            Some(HandshakeEnd::Malformed(Some(other_request(&theirs, &ours, scrubber))))
+        }
+        ClientInitializeError::ExpectedInitResponse(_) => Some(HandshakeEnd::Malformed(None)),
         _ => None,
     }
 }
 
 /// What rmcp's error means, once the process had a moment to say whether it still lives.
-async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits) -> HandshakeEnd {
-    if let Some(end) = refusal(error) {
+async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits, scrubber: &Scrubber) -> HandshakeEnd {
+    if let Some(end) = refusal(error, scrubber) {
         return end;
     }
     // The pipe broke, one way or the other.
@@ -241,7 +244,7 @@ async fn handshake_end(error: ClientInitializeError, wire: &Wire, exits: &Exits)
 
 /// Who answered, free of secrets (row 16); the crate accepts any version, we know a few.
 pub(super) fn peer_of(service: &RunningService<RoleClient, Client>, era: Era, scrubber: &Scrubber) -> Result<Peer, HandshakeEnd> {
-    let Some(info) = service.peer().peer_info() else { return Err(HandshakeEnd::Malformed) };
+    let Some(info) = service.peer().peer_info() else { return Err(HandshakeEnd::Malformed(None)) };
     let protocol = info.protocol_version.to_string();
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
         return Err(HandshakeEnd::WrongVersion(vec![protocol]));

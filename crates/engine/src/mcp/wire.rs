@@ -4,35 +4,40 @@
 //! sees requests and answers only.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientNotification, CustomRequest, CustomResult, GetExtensions, JsonRpcError, JsonRpcMessage, NumberOrString, PingRequest,
-    RequestId, ServerRequest, ServerResult,
+    ClientNotification, CustomRequest, CustomResult, GetExtensions, JsonRpcError, JsonRpcMessage, JsonRpcResponse,
+    NumberOrString, PingRequest, RequestId, ServerRequest, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
 use super::batch::Batch;
 use super::framer::{Ended, Framer, Noise};
 use super::lenient::{self, discover_result, initialize_result};
-use super::log::ServerLog;
+use super::log::{ServerLog, Source};
 use super::subscription::{self, Subscribed};
+use crate::json::{members, mended, string};
 use crate::limits;
-use crate::text::cut;
+use crate::text::{Scrubber, cut};
 
 /// Bytes kept of a server's name and of its version.
 pub(super) const WORD_BYTES: usize = 256;
+
+/// Shown of the id of an answer that belongs to no request.
+const ID_BYTES: usize = 80;
 
 /// How long what a server wrote before it stopped reading may take to be read.
 const UNREAD_OUTPUT: std::time::Duration = std::time::Duration::from_secs(1);
@@ -94,6 +99,8 @@ pub struct Wire {
     pub(super) subscribed: Subscribed,
     progress: Mutex<HashMap<NumberOrString, mpsc::Sender<Progress>>>,
     handshakes: Mutex<HashMap<RequestId, Handshake>>,
+    /// The last answer that belongs to no request: when it came, and its id, safe to show.
+    stray: Mutex<Option<(Instant, String)>>,
     unanswered: AtomicUsize,
 }
 
@@ -117,6 +124,7 @@ impl Wire {
             subscribed: Subscribed::default(),
             progress: Mutex::default(),
             handshakes: Mutex::default(),
+            stray: Mutex::default(),
             unanswered: AtomicUsize::new(0),
         })
     }
@@ -145,6 +153,19 @@ impl Wire {
     /// The server said that it is not the one it was: list again.
     pub(super) fn mark_tools_changed(&self) {
         self.tools_changed.send_if_modified(|changed| !std::mem::replace(changed, true));
+    }
+    /// An answer came that belongs to no request. It is passed over, and whoever waits in vain may say so.
+    pub(super) fn stray(&self, id: &RequestId) {
+        let id = shown_id(id, self.log.scrubber());
+        let before = lock(&self.stray).replace((Instant::now(), id.clone()));
+        if before.is_none() {
+            self.log
+                .write(Source::Mework, &format!("It sent an answer with the id {id}, which no request has; that was ignored"));
+        }
+    }
+    /// The id of such an answer, if one came since then.
+    pub(super) fn stray_since(&self, begun: Instant) -> Option<String> {
+        lock(&self.stray).as_ref().filter(|(at, _)| *at >= begun).map(|(_, id)| id.clone())
     }
     pub(super) fn end(&self, why: Ended) {
         self.ended.send_if_modified(|ended| {
@@ -213,26 +234,17 @@ impl Wire {
             }
             subscription::ACKNOWLEDGED | "notifications/cancelled" => self.subscribed.heard(method, params),
             "notifications/progress" => {
-                let Some(params) = params.and_then(|raw| serde_json::from_str::<ProgressParams>(raw.get()).ok()) else { return };
-                let Some(to) = lock(&self.progress).get(&params.progress_token).cloned() else { return };
-                let message = params.message.map(|text| self.log.scrubber().show_cut(&text, limits::LOG_LINE_BYTES));
-                let _ = to.try_send(Progress { progress: params.progress, total: params.total, message });
+                let names = ["progressToken", "progress", "total", "message"];
+                let Some([token, progress, total, message]) = params.and_then(|raw| members(raw.get(), names)) else { return };
+                let token = token.and_then(|raw| serde_json::from_str::<NumberOrString>(raw.get()).ok());
+                let Some(to) = token.and_then(|token| lock(&self.progress).get(&token).cloned()) else { return };
+                let number = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                let message = message.and_then(string).map(|text| self.log.scrubber().show_cut(&text, limits::LOG_LINE_BYTES));
+                let _ = to.try_send(Progress { progress: number(progress), total: number(total), message });
             }
             _ => {}
         }
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ProgressParams {
-    progress_token: NumberOrString,
-    #[serde(default)]
-    progress: Option<f64>,
-    #[serde(default)]
-    total: Option<f64>,
-    #[serde(default)]
-    message: Option<String>,
 }
 
 /// A message as written; values stay text.
@@ -258,13 +270,37 @@ pub struct StdioTransport<R, W> {
     framer: Framer<R>,
     /// Of a list of messages, those that were not handed out yet.
     waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
+    /// Requests that were written and are not answered.
+    open: HashSet<RequestId>,
     write: Arc<tokio::sync::Mutex<Option<W>>>,
     wire: Arc<Wire>,
 }
 
 impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
     pub fn new(read: R, write: W, wire: Arc<Wire>) -> Self {
-        Self { framer: Framer::new(read), waiting: VecDeque::new(), write: Arc::new(tokio::sync::Mutex::new(Some(write))), wire }
+        Self {
+            framer: Framer::new(read),
+            waiting: VecDeque::new(),
+            open: HashSet::new(),
+            write: Arc::new(tokio::sync::Mutex::new(Some(write))),
+            wire,
+        }
+    }
+}
+
+impl<R, W> StdioTransport<R, W> {
+    /// Notes which request a message answers. One that answers none is nobody's: rmcp passes it over.
+    fn closes(&mut self, message: &RxJsonRpcMessage<RoleClient>) {
+        let (JsonRpcMessage::Response(JsonRpcResponse { id, .. }) | JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. })) =
+            message
+        else {
+            return;
+        };
+        let asked = self.open.iter().find(|own| is_of(own, id)).cloned();
+        match asked {
+            Some(own) => drop(self.open.remove(&own)),
+            None => self.wire.stray(id),
+        }
     }
 }
 
@@ -277,6 +313,9 @@ where
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let out = self.wire.outgoing(&item);
+        if let Ok(Outgoing { kind: Kind::Request(request), .. }) = &out {
+            self.open.insert(request.id.clone());
+        }
         let (write, wire) = (self.write.clone(), self.wire.clone());
         async move {
             let mut bytes = out?.bytes;
@@ -301,6 +340,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
+                self.closes(&message);
                 return Some(message);
             }
             let noise = &self.wire.noise;
@@ -381,6 +421,32 @@ fn read(wire: &Wire, line: &[u8]) -> Result<Option<(Messages, usize)>, Ended> {
     Ok((understood > 0).then_some((messages, batch.len())))
 }
 
+/// Whether an answer with this id is to that request: a number may come back as text.
+pub(super) fn is_of(own: &RequestId, id: &RequestId) -> bool {
+    own == id || matches!((own, id), (RequestId::Number(own), RequestId::String(id)) if id.parse() == Ok(*own))
+}
+
+/// As much of an id as is shown; a server chose it.
+pub(super) fn shown_id(id: &RequestId, scrubber: &Scrubber) -> String {
+    scrubber.show_cut(&serde_json::to_string(id).unwrap_or_default(), ID_BYTES)
+}
+
+/// The words for an answer whose id is another request's.
+pub(super) fn other_request(theirs: &RequestId, ours: &RequestId, scrubber: &Scrubber) -> String {
+    format!("its `id` is {}, and the request's is {}", shown_id(theirs, scrubber), shown_id(ours, scrubber))
+}
+
+/// Carries through rmcp what is wrong with the answer to a handshake; any other result is its text.
+fn unfit(why: &str) -> ServerResult {
+    ServerResult::CustomResult(CustomResult::new(json!({ "unfit": why })))
+}
+
+/// What [`unfit`] was told.
+pub(super) fn unfit_words(result: &ServerResult) -> Option<String> {
+    let ServerResult::CustomResult(CustomResult(value)) = result else { return None };
+    value.get("unfit").and_then(Value::as_str).map(str::to_string)
+}
+
 pub(super) enum Incoming {
     Pass(Box<RxJsonRpcMessage<RoleClient>>),
     Handled,
@@ -389,8 +455,8 @@ pub(super) enum Incoming {
 }
 
 pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
-    // A byte that is no UTF-8 costs its character, not the answer that somebody waits for.
-    let text = String::from_utf8_lossy(line);
+    // A byte that is no UTF-8, or half a surrogate pair, costs its character, not the answer that somebody waits for.
+    let text = mended(String::from_utf8_lossy(line));
     let Ok(message) = serde_json::from_str::<Message<'_>>(&text) else { return Incoming::Noise };
     let pass = |message| Incoming::Pass(Box::new(message));
     match (message.method, message.id, message.result, message.error) {
@@ -413,13 +479,12 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
             pass(JsonRpcMessage::Error(JsonRpcError::new(id, lenient::error(error, wire.log.scrubber()))))
         }
         (None, Some(id), Some(result), None) => {
-            let handshake = lock(&wire.handshakes).get(&id).copied();
+            let handshake = lock(&wire.handshakes).iter().find_map(|(own, kind)| is_of(own, &id).then_some(*kind));
             let result = match handshake {
-                Some(Handshake::Initialize) => initialize_result(result.get()),
-                Some(Handshake::Discover) => discover_result(result.get()),
-                None => None,
-            }
-            .unwrap_or_else(|| ServerResult::CustomResult(CustomResult::new(Value::String(result.get().into()))));
+                Some(Handshake::Initialize) => initialize_result(result.get()).unwrap_or_else(unfit),
+                Some(Handshake::Discover) => discover_result(result.get()).unwrap_or_else(unfit),
+                None => ServerResult::CustomResult(CustomResult::new(Value::String(result.get().into()))),
+            };
             pass(JsonRpcMessage::response(result, id))
         }
         (None, ..) => Incoming::Noise,
@@ -427,157 +492,4 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::log::Logs;
-    use super::*;
-    use crate::text::Scrubber;
-
-    fn wire() -> Arc<Wire> {
-        Wire::new(Logs::new(Scrubber::default()).of(&"native:local:/h/mcp.json#a".parse().unwrap()))
-    }
-
-    fn error_of(line: &str) -> (i32, String) {
-        match incoming(&wire(), line.as_bytes()) {
-            Incoming::Pass(message) => match *message {
-                JsonRpcMessage::Error(error) => (error.error.code.0, error.error.message.into_owned()),
-                other => panic!("{other:?}"),
-            },
-            _ => panic!("not passed on"),
-        }
-    }
-
-    #[test]
-    fn errors_of_any_shape_are_errors() {
-        assert_eq!(error_of(r#"{"id":1,"error":"boom"}"#), (-32603, "boom".into()));
-        assert_eq!(error_of(r#"{"id":1,"error":{"code":-5,"message":"no"}}"#), (-5, "no".into()));
-        assert_eq!(error_of(r#"{"id":1,"error":{"why":"no"}}"#), (-32603, r#"{"why":"no"}"#.into()));
-        assert_eq!(error_of(r#"{"id":1,"error":null}"#), (-32603, "null".into()));
-    }
-
-    #[test]
-    fn row_16_an_error_that_is_cut_leaves_no_part_of_a_secret() {
-        let wire = wire();
-        wire.log.scrubber().add(["s3cret-token-0123456789"]);
-        let line = format!(r#"{{"id":1,"error":"{}s3cret-token-0123456789"}}"#, "m".repeat(lenient::ERROR_BYTES - 10));
-        let Incoming::Pass(message) = incoming(&wire, line.as_bytes()) else { panic!("not passed on") };
-        let JsonRpcMessage::Error(error) = *message else { panic!("no error") };
-        assert_eq!(error.error.message, format!("{}•••", "m".repeat(lenient::ERROR_BYTES - 10)));
-    }
-
-    #[test]
-    fn a_byte_that_is_no_text_costs_its_character_and_not_the_answer() {
-        let Incoming::Pass(message) = incoming(&wire(), b"{\"id\":7,\"result\":{\"a\":\"x\xffy\"}}") else {
-            panic!("not passed on")
-        };
-        let JsonRpcMessage::Response(response) = *message else { panic!("no response") };
-        let ServerResult::CustomResult(CustomResult(Value::String(text))) = response.result else { panic!("no text") };
-        assert_eq!(text, "{\"a\":\"x\u{fffd}y\"}");
-    }
-
-    #[test]
-    fn json_that_is_no_protocol_message_is_noise() {
-        for line in ["{}", r#"{"level":30,"msg":"hi"}"#, r#"{"id":{},"result":1}"#, r#"{"id":1,"id":1,"result":1}"#, "{oops"] {
-            assert!(matches!(incoming(&wire(), line.as_bytes()), Incoming::Noise), "{line}");
-        }
-    }
-
-    /// MCP's ids are strings or whole numbers, and JSON knows one kind of number: `1.0` is the request 1 by another spelling.
-    #[test]
-    fn ids_are_numbers_by_value() {
-        let id = |line: &str| match incoming(&wire(), line.as_bytes()) {
-            Incoming::Pass(message) => match *message {
-                JsonRpcMessage::Response(response) => Some(response.id),
-                other => panic!("{other:?}"),
-            },
-            _ => None,
-        };
-        for spelling in ["1", "1.0", "1e0", "10e-1"] {
-            assert_eq!(id(&format!("{{\"id\":{spelling},\"result\":{{}}}}")), Some(RequestId::Number(1)), "{spelling}");
-        }
-        assert_eq!(id(r#"{"id":"1","result":{}}"#), Some(RequestId::String("1".into())));
-        assert_eq!(id(r#"{"id":1.5,"result":{}}"#), None);
-    }
-
-    /// 2025-03-26: a list of messages on one line.
-    #[test]
-    fn messages_may_come_as_a_list() {
-        let wire = wire();
-        let list = r#"[{"id":1,"result":{}},{"method":"notifications/tools/list_changed"},{"id":2,"error":"no"},{"level":30}]"#;
-        let Ok(Some((messages, count))) = read(&wire, list.as_bytes()) else { panic!("not understood") };
-        assert_eq!((messages.len(), count, *wire.tools_changed().borrow()), (2, 4, true));
-        let long = format!("[{}]", vec!["{\"id\":1,\"result\":{}}"; 1025].join(","));
-        for noise in ["[]", "[", "[{]", r#"[{"level":30}]"#, &long] {
-            assert!(matches!(read(&wire, noise.as_bytes()), Ok(None)), "{}", cut(noise, 40));
-        }
-    }
-
-    #[test]
-    fn row_31_server_requests_pass_as_nothing_but_a_name() {
-        let line = r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[]}}"#;
-        let Incoming::Pass(message) = incoming(&wire(), line.as_bytes()) else { panic!("not passed on") };
-        let JsonRpcMessage::Request(request) = *message else { panic!("no request") };
-        let ServerRequest::CustomRequest(custom) = request.request else { panic!("no custom request") };
-        assert_eq!((custom.method.as_str(), custom.params), ("sampling/createMessage", None));
-    }
-
-    #[test]
-    fn row_24_requests_that_nobody_reads_the_answers_of_end_the_connection() {
-        let wire = wire();
-        let line = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        for _ in 0..limits::UNANSWERED_REQUESTS {
-            assert!(matches!(incoming(&wire, line), Incoming::Pass(_)));
-        }
-        assert!(matches!(incoming(&wire, line), Incoming::End(Ended::Unanswered)));
-    }
-
-    #[test]
-    fn results_stay_text() {
-        let Incoming::Pass(message) = incoming(&wire(), br#"{"id":7,"result": {"n":1.50}}"#) else { panic!("not passed on") };
-        let JsonRpcMessage::Response(response) = *message else { panic!("no response") };
-        let ServerResult::CustomResult(CustomResult(Value::String(text))) = response.result else { panic!("no text") };
-        assert_eq!(text, r#"{"n":1.50}"#);
-    }
-
-    #[test]
-    fn a_sloppy_handshake_is_understood() {
-        let Some(ServerResult::InitializeResult(result)) =
-            initialize_result(r#"{"protocolVersion":"2024-11-05","capabilities":{"tools":null,"x":5},"serverInfo":{"name":7}}"#)
-        else {
-            panic!("not understood")
-        };
-        assert_eq!((result.protocol_version.to_string().as_str(), result.server_info.name.as_str()), ("2024-11-05", ""));
-        assert!(initialize_result("{}").is_none() && discover_result("[]").is_none());
-        assert!(discover_result(r#"{"supportedVersions":["2026-07-28",4]}"#).is_some());
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn nothing_a_server_writes_is_a_panic(
-            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
-            text in "\\{\"(id|method|result|error|params)\":[\\[\\]{}\":,a-z0-9.]{0,30}\\}",
-        ) {
-            let wire = wire();
-            let _ = incoming(&wire, &bytes);
-            let _ = incoming(&wire, text.as_bytes());
-            let _ = (initialize_result(&text), discover_result(&text));
-        }
-    }
-
-    #[test]
-    fn row_7_arguments_are_sent_token_by_token() {
-        let sent = |arguments: &str| {
-            let mut request = rmcp::model::CallToolRequest::new(rmcp::model::CallToolRequestParams::new("t\""));
-            request.extensions.insert(ExactArguments(arguments.into()));
-            let item = JsonRpcMessage::request(rmcp::model::ClientRequest::CallToolRequest(request), RequestId::Number(3));
-            wire().outgoing(&item).map(|out| String::from_utf8(out.bytes).unwrap())
-        };
-        assert_eq!(
-            sent("{ \"n\": 1.50e2,\r\n \"big\": 123456789012345678901234567890 }").unwrap(),
-            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\\\"\",\"arguments\":{ \"n\": \
-             1.50e2,   \"big\": 123456789012345678901234567890 }}}"
-        );
-        for broken in ["{}},{", "{} {}", "{", ""] {
-            assert!(sent(broken).is_err(), "{broken}");
-        }
-    }
-}
+mod tests;

@@ -1,14 +1,13 @@
 //! Bodies of HTTP answers and what stands in them: a message, or a refusal and its words. Each is bounded while it is read.
 
 use http::{HeaderName, header};
-use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use url::Url;
 
 use super::super::framer::Ended;
 use super::sse::Reader;
 use super::{Fault, fault};
+use crate::json::{members, mended, string};
 use crate::limits;
 use crate::machine::http::{HttpError, Response};
 use crate::text::{Scrubber, cut};
@@ -30,25 +29,20 @@ impl Refusal {
         let scheme = scheme.map(|word| cut(word, 40).trim_end_matches(',').to_string());
         let kind = content_type(&response);
         let bytes = limited(&mut response, REFUSAL_BYTES).await.unwrap_or_default();
-        let error = serde_json::from_slice::<Body>(&bytes).ok().and_then(|body| body.error);
+        let plain = String::from_utf8_lossy(&bytes);
+        let text = mended(plain.clone());
+        let object = members(&text, ["error", "error_description", "message", "detail"]);
+        let [error, description, message, detail] = object.unwrap_or_default();
+        let inner = error.and_then(|error| members(error.get(), ["message"])).and_then(|[message]| message);
+        let words = [inner, description, message, detail, error].into_iter().flatten().find_map(string);
+        let words =
+            words.or_else(|| (object.is_none() && kind.as_deref() == Some("text/plain")).then(|| plain.trim().to_string()));
         // `{"error":"…"}` and `{"error":"…", …}` are other programs' ways to say something, no JSON-RPC.
         let error = error.filter(|error| error.get().starts_with('{') && error.get().contains("\"code\""));
-        let words = match serde_json::from_slice::<Value>(&bytes) {
-            Ok(value) => ["/error/message", "/error_description", "/message", "/detail", "/error"]
-                .iter()
-                .find_map(|place| value.pointer(place).and_then(Value::as_str).map(str::to_string)),
-            Err(_) if kind.as_deref() == Some("text/plain") => Some(String::from_utf8_lossy(&bytes).trim().to_string()),
-            Err(_) => None,
-        };
+        let error = error.map(ToOwned::to_owned);
         let words = words.filter(|words| !words.is_empty()).map(|words| scrubber.show_cut(&words, fault::WORDS));
         Self { scheme, words, error }
     }
-}
-
-#[derive(Deserialize)]
-struct Body {
-    #[serde(default)]
-    error: Option<Box<RawValue>>,
 }
 
 pub(super) fn text(response: &Response, name: HeaderName) -> Option<&str> {
@@ -82,8 +76,10 @@ pub(super) async fn limited(response: &mut Response, limit: usize) -> Result<Vec
 }
 
 pub(super) fn version_in(message: &[u8]) -> Option<String> {
-    let value: Value = serde_json::from_slice(message).ok()?;
-    value.pointer("/result/protocolVersion").and_then(Value::as_str).map(str::to_string)
+    let text = mended(String::from_utf8_lossy(message));
+    let [result] = members(&text, ["result"])?;
+    let [version] = members(result?.get(), ["protocolVersion"])?;
+    version.and_then(string)
 }
 
 /// The protocol version in the first answer of a stream.

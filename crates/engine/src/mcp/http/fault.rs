@@ -57,6 +57,11 @@ pub enum Fault {
     NoAnswer(u16),
     #[error("What it answered is no protocol message, such as `{0}`. Is this the address of an MCP server?")]
     NotAMessage(String),
+    #[error(
+        "It answered another request: the `id` of its answer is {theirs}, and the request's is {ours}. A server has to answer with the \
+         `id` it was asked with."
+    )]
+    OtherRequest { theirs: String, ours: String },
     #[error("It sent a message longer than {} MiB, the limit for one message.", limits::HTTP_MESSAGE_BYTES >> 20)]
     TooLong,
     #[error("It ended its answer before it was complete, and the rest could not be had.")]

@@ -227,7 +227,7 @@ async fn handshake(
                     }
                     Err(end) => end,
                 },
-                Err(error) => refusal(error).unwrap_or_else(|| HandshakeEnd::Ended(wire.ended().unwrap_or(Ended::Closed))),
+                Err(error) => refusal(error, log.scrubber()).unwrap_or_else(|| HandshakeEnd::Ended(wire.ended().unwrap_or(Ended::Closed))),
             },
             ended = wire.until_ended() => break HandshakeEnd::Ended(ended),
             () = &mut over => break HandshakeEnd::Silent(limit),

@@ -19,13 +19,13 @@ use super::super::failure::known_versions;
 use super::super::framer::{Ended, Gauge};
 use super::super::log::{ServerLog, Source};
 use super::super::subscription;
-use super::super::wire::{Incoming, Request, Wire, incoming};
+use super::super::wire::{Incoming, Request, Wire, incoming, is_of, shown_id};
 use super::body::{REFUSAL_BYTES, Refusal, body, content_type, first_version, limited, origin, text, version_in};
 use super::sse::{Place, Reader};
 use super::{Fault, Item, headers};
 use crate::limits;
 use crate::machine::http::{Client, Response};
-use crate::text::{Held, cut};
+use crate::text::{Held, Scrubber, cut};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -76,6 +76,23 @@ struct State {
 /// The server wants other credentials than it got.
 fn is_denial(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+/// A request whose answer is looked for.
+struct Wanted<'a> {
+    id: &'a RequestId,
+    /// The id of an answer that came instead.
+    got: Option<RequestId>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(id: &'a RequestId) -> Self {
+        Self { id, got: None }
+    }
+    fn other(&self, scrubber: &Scrubber) -> Option<Fault> {
+        let shown = |id| shown_id(id, scrubber);
+        self.got.as_ref().map(|theirs| Fault::OtherRequest { theirs: shown(theirs), ours: shown(self.id) })
+    }
 }
 
 /// What the head of an answer to a request means.
@@ -163,7 +180,7 @@ impl Session {
                 Head::Answer(response) => return self.answer(response, request).await,
                 Head::Error(error) => {
                     let text = format!("{{\"id\":{},\"error\":{error}}}", serde_json::to_string(&request.id).unwrap_or_default());
-                    self.deliver(text.as_bytes(), Some(&request.id)).await?;
+                    self.deliver(text.as_bytes(), Some(&mut Wanted::new(&request.id))).await?;
                     return Ok(());
                 }
                 // The server did not take the request, so sending it again does nothing twice.
@@ -306,8 +323,12 @@ impl Session {
                 return Err(Fault::ContentType(self.log.scrubber().show_cut(named, 80)).into());
             }
         }
-        if self.deliver(&body, Some(&request.id)).await? {
+        let mut wanted = Wanted::new(&request.id);
+        if self.deliver(&body, Some(&mut wanted)).await? {
             return Ok(());
+        }
+        if let Some(other) = wanted.other(self.log.scrubber()) {
+            return Err(other.into());
         }
         let start = String::from_utf8_lossy(&body[..body.len().min(NOT_A_MESSAGE_BYTES)]);
         let mut start = start.trim().to_owned();
@@ -319,10 +340,10 @@ impl Session {
 
     /// Follows a request's stream of events until its answer came, over as many connections as it takes.
     async fn follow(&self, mut response: Response, own: &RequestId) -> Result<(), Ended> {
-        let (mut place, mut fruitless) = (Place::default(), 0);
+        let (mut place, mut fruitless, mut wanted) = (Place::default(), 0, Wanted::new(own));
         loop {
             let mut end: Ended = Fault::BrokenOff.into();
-            match self.events(&mut response, Some(own), &mut place).await {
+            match self.events(&mut response, Some(&mut wanted), &mut place).await {
                 Ok(true) => {
                     let _ = timeout(REST, self.events(&mut response, None, &mut place)).await;
                     return Ok(());
@@ -334,7 +355,9 @@ impl Session {
             response = loop {
                 fruitless = if std::mem::take(&mut place.news) { 1 } else { fruitless + 1 };
                 let resumable = self.has_sessions().then_some(()).and(place.last_id.clone());
-                let Some(last_id) = resumable.filter(|_| fruitless <= FRUITLESS) else { return Err(end) };
+                let Some(last_id) = resumable.filter(|_| fruitless <= FRUITLESS) else {
+                    return Err(wanted.other(self.log.scrubber()).map_or(end, Ended::from));
+                };
                 sleep(place.pause(fruitless)).await;
                 match self.get(Some(&last_id)).await {
                     Ok(next) if next.status().is_success() && content_type(&next).as_deref() == Some(EVENTS) => break next,
@@ -347,14 +370,14 @@ impl Session {
     }
 
     /// Passes on a stream's events until the answer to `own` came (true) or the stream ended (false).
-    async fn events(&self, response: &mut Response, own: Option<&RequestId>, place: &mut Place) -> Result<bool, Ended> {
+    async fn events(&self, response: &mut Response, mut own: Option<&mut Wanted<'_>>, place: &mut Place) -> Result<bool, Ended> {
         let mut reader = Reader::default();
         loop {
             while let Some(event) = reader.next_event().map_err(|_| Fault::TooLong)? {
                 place.saw(&event);
                 if !event.is_message() {
                     self.count()?;
-                } else if self.deliver(&event.data, own).await? {
+                } else if self.deliver(&event.data, own.as_deref_mut()).await? {
                     return Ok(true);
                 }
             }
@@ -367,20 +390,21 @@ impl Session {
 
     /// Passes a message on, or a batch of them. True when the answer to `own` was among them. Answers to anything else are
     /// dropped: no stream carries another request's (row 39).
-    async fn deliver(&self, text: &[u8], own: Option<&RequestId>) -> Result<bool, Ended> {
+    async fn deliver(&self, text: &[u8], mut own: Option<&mut Wanted<'_>>) -> Result<bool, Ended> {
         let text = text.trim_ascii();
         if text.first() != Some(&b'[') {
             return self.deliver_one(text, own).await;
         }
-        let Ok(Batch(batch)) = serde_json::from_slice(text) else { return Ok(false) };
+        let text = String::from_utf8_lossy(text);
+        let Ok(Batch(batch)) = serde_json::from_str(&text) else { return Ok(false) };
         let mut answered = false;
         for message in batch {
-            answered |= self.deliver_one(message.get().as_bytes(), own).await?;
+            answered |= self.deliver_one(message.get().as_bytes(), own.as_deref_mut()).await?;
         }
         Ok(answered)
     }
 
-    async fn deliver_one(&self, text: &[u8], own: Option<&RequestId>) -> Result<bool, Ended> {
+    async fn deliver_one(&self, text: &[u8], own: Option<&mut Wanted<'_>>) -> Result<bool, Ended> {
         self.count()?;
         let mut message = match incoming(&self.wire, text) {
             Incoming::Pass(message) => *message,
@@ -391,21 +415,26 @@ impl Session {
             }
             Incoming::End(why) => return Err(why),
         };
-        let answers = match &mut message {
+        let wanted = own.as_ref().map(|own| own.id);
+        let ours = |id: &RequestId| wanted.is_some_and(|own| is_of(own, id));
+        let (answers, theirs) = match &mut message {
             JsonRpcMessage::Response(response) => {
                 if let ServerResult::InitializeResult(result) = &response.result {
                     self.state().version = HeaderValue::from_str(&result.protocol_version.to_string()).ok();
                 }
-                Some(own == Some(&response.id))
+                (Some(ours(&response.id)), Some(response.id.clone()))
             }
             JsonRpcMessage::Error(JsonRpcError { id, .. }) => {
+                let theirs = std::mem::replace(id, wanted.cloned());
                 // A server that could not read the id says null.
-                let ours = own.is_some() && (id.is_none() || id.as_ref() == own);
-                *id = own.cloned();
-                Some(ours)
+                (Some(theirs.as_ref().map_or(wanted.is_some(), ours)), theirs)
             }
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => (None, None),
         };
+        if let (Some(false), Some(theirs), Some(own)) = (answers, theirs, own) {
+            self.wire.stray(&theirs);
+            own.got = Some(theirs);
+        }
         if answers != Some(false) {
             // Nobody takes it any more when the connection ends.
             let _ = self.to.send(message).await;
