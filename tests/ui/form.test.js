@@ -135,6 +135,25 @@ test("a call filled in by form sends exactly what its JSON shows", async () => {
   });
 });
 
+test("a result's structure keeps every digit on its way to the page, and is kept with them", async () => {
+  await page(async (tab, problems) => {
+    await chooseTool(tab, "mirror", "mirror");
+    await (await asJson(tab)).fill('{"id": 12345678901234567890123, "snowflake": 1234567890123456789, "rate": 1.10}');
+    await tab.keyboard.press("Control+Enter");
+    await allow(tab, "mirror");
+    const tree = tab.getByRole("group", { name: "Structured content" });
+    const drawn = async () => {
+      await tree.waitFor();
+      return (await tree.innerText()).split(/\s+/).filter(Boolean).join(" ");
+    };
+    const digits = "{3} id: 12345678901234567890123 snowflake: 1234567890123456789 rate: 1.10";
+    assert.equal(await drawn(), digits);
+    await tab.reload();
+    assert.equal(await drawn(), digits);
+    assert.deepEqual(problems, []);
+  });
+});
+
 test("what was written comes back, in the form or as JSON, whichever was used last", async () => {
   await page(async (tab) => {
     await chooseTool(tab, "book", "book_trip");

@@ -1,5 +1,5 @@
 // An MCP server over stdio whose tools have schemas of all kinds; each answers with the very characters of the arguments it
-// was called with.
+// was called with, `mirror` also as its structured content.
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 const written = JSON.parse(readFileSync(new URL("../../ui/dev/schemas.json", import.meta.url), "utf8"));
 const many = (n, of) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, of(i)]));
 const generated = [
+  { name: "mirror", description: "Gives back its arguments as structured content.", input_schema: { type: "object" } },
   { name: "thousands", description: "Thousands of arguments.", input_schema: { type: "object", properties: many(3000, (i) => ({ type: "string", description: `Argument ${i}` })) } },
   { name: "multiplies", description: "Every member is the whole again.", input_schema: { type: "object", required: Object.keys(many(300, () => 0)), properties: many(300, () => ({ $ref: "#" })) } },
   { name: "huge_choice", description: "A choice among 5,000.", input_schema: { type: "object", properties: { code: { enum: Array.from({ length: 5000 }, (_, i) => `code-${i}`) } } } },
@@ -34,6 +35,8 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const answer = (result) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, result })}\n`);
   if (method === "initialize") answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "forms", version: "1.0.0" } });
   else if (method === "tools/list") answer({ tools });
+  else if (method === "tools/call" && params.name === "mirror")
+    process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${argumentsOf(line)}}}\n`);
   else if (method === "tools/call") answer({ content: [{ type: "text", text: `got ${argumentsOf(line)}` }] });
   else if (method === "ping") answer({});
   else if (id !== undefined) process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: `no ${method}` } })}\n`);
