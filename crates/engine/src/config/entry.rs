@@ -21,6 +21,7 @@ use super::url::{UrlProblem, check_url, shown_url};
 use super::{HttpLaunch, Launch, Level, Scope, Server, ServerEntry, ServerId, StdioLaunch, Transport, Unavailable};
 use crate::limits;
 use crate::machine::environment;
+use crate::text::display_line;
 
 /// More failed checks than this are counted, not listed.
 const REASONS: usize = 50;
@@ -495,7 +496,8 @@ pub fn split_hint(command: &str) -> Option<String> {
     if rest.is_empty() || path_with_blanks {
         return None;
     }
-    let text = |s: &str| serde_json::Value::from(without_secrets(s)).to_string();
+    // JSON leaves characters as they are that act on a screen.
+    let text = |s: &str| display_line(&serde_json::Value::from(without_secrets(s)).to_string());
     let args: Vec<String> = rest.iter().map(|word| text(word)).collect();
     Some(format!(
         "`command` looks like a whole command line. Split it into command and args: \"command\": {}, \"args\": [{}].",

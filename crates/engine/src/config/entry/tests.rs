@@ -532,6 +532,8 @@ async fn notes_and_summaries() {
             "`command` looks like a whole command line. Split it into command and args: \"command\": \"npx\", \"args\": [\"-y\", \"pkg\"]."
         ]
     );
+    let hidden = split_hint("npx\u{7f} -y \u{202e}gkp").unwrap();
+    assert!(hidden.ends_with("\"command\": \"npx⟨U+007F⟩\", \"args\": [\"-y\", \"⟨U+202E⟩gkp\"]."), "{hidden}");
     assert_eq!(split_hint("C:\\Program Files\\node\\node.exe"), None);
     assert_eq!(split_hint("/opt/my tools/run"), None);
     assert_eq!(split_hint("npx"), None);
