@@ -114,6 +114,8 @@ pub struct Framer<R> {
     length: usize,
     /// Bytes of white space that it began with and that were not kept.
     blank: usize,
+    /// As much of `line` as is a bracket and white space; what that begins is not known yet.
+    open: usize,
     /// `line` was handed out; the next read starts a new one.
     taken: bool,
     flood: Gauge,
@@ -122,20 +124,31 @@ pub struct Framer<R> {
 #[derive(PartialEq)]
 enum Kind {
     Blank,
+    /// A bracket: a list of messages, or words, as most are of a log: `[info] ready`.
+    Open,
     Message,
     Noise,
 }
 
-/// What a line is whose first `blank` bytes were white space and are gone.
-fn kind(line: &[u8], blank: usize) -> Kind {
+/// What a line is whose first `blank` bytes were white space and are gone. It is asked again with each piece that comes,
+/// however small, so that what is known to be `open` is not looked through again.
+fn kind(line: &[u8], blank: usize, open: usize) -> Kind {
+    let word = |line: &[u8]| line.iter().position(|byte| !byte.is_ascii_whitespace());
+    let after_bracket = |line: &[u8]| match word(line).map(|at| line[at]) {
+        None => Kind::Open,
+        Some(b'{') => Kind::Message,
+        Some(_) => Kind::Noise,
+    };
+    if open > 0 {
+        return after_bracket(&line[open..]);
+    }
     // The mark may still be arriving.
     let line = if blank == 0 && BOM.starts_with(line) { &[] } else { content(line, blank) };
-    let mut words = line.iter().filter(|byte| !byte.is_ascii_whitespace());
-    match (words.next(), words.next()) {
-        (None, _) => Kind::Blank,
-        // What a bracket begins shows with the next byte: most are of a log, `[info] ready`.
-        (Some(b'{'), _) | (Some(b'['), None | Some(b'{')) => Kind::Message,
-        (Some(_), _) => Kind::Noise,
+    match word(line).map(|at| (line[at], &line[at + 1..])) {
+        None => Kind::Blank,
+        Some((b'{', _)) => Kind::Message,
+        Some((b'[', rest)) => after_bracket(rest),
+        Some(_) => Kind::Noise,
     }
 }
 
@@ -151,6 +164,7 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             line: Vec::new(),
             length: 0,
             blank: 0,
+            open: 0,
             taken: false,
             flood: Gauge::new(Instant::now()),
         }
@@ -168,7 +182,7 @@ impl<R: AsyncRead + Unpin> Framer<R> {
         loop {
             if self.taken {
                 self.taken = false;
-                (self.length, self.blank) = (0, 0);
+                (self.length, self.blank, self.open) = (0, 0, 0);
                 self.line.clear();
                 // A large message must not keep its memory for ever.
                 self.line.shrink_to(64 * 1024);
@@ -182,21 +196,24 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             let part = newline.map_or(available, |at| &available[..at]);
             let used = newline.map_or(available.len(), |at| at + 1);
             self.length += part.len();
-            let keep = match kind(&self.line, self.blank) {
+            let keep = match kind(&self.line, self.blank, self.open) {
                 Kind::Noise => limits::LOG_LINE_BYTES.saturating_sub(self.line.len()).min(part.len()),
-                Kind::Blank | Kind::Message => part.len(),
+                Kind::Blank | Kind::Open | Kind::Message => part.len(),
             };
             self.line.extend_from_slice(&part[..keep]);
             self.read.consume(used);
 
-            let kind = kind(&self.line, self.blank);
+            let kind = kind(&self.line, self.blank, self.open);
+            if kind == Kind::Open {
+                self.open = self.line.len();
+            }
             if kind == Kind::Blank && (self.blank > 0 || !BOM.starts_with(&self.line)) {
                 // White space before a message means nothing, however much of it comes.
                 self.blank += self.line.len();
                 self.line.clear();
             }
             match kind {
-                Kind::Message if self.length > limits::STDIO_MESSAGE_BYTES => return Err(Ended::TooLong),
+                Kind::Open | Kind::Message if self.length > limits::STDIO_MESSAGE_BYTES => return Err(Ended::TooLong),
                 Kind::Noise | Kind::Blank if self.length > limits::STDOUT_NOISE_BYTES => {
                     self.noise(noise)?;
                     return Err(Ended::TooMuchNoise);
@@ -209,7 +226,7 @@ impl<R: AsyncRead + Unpin> Framer<R> {
             self.taken = true;
             self.flood.count(Instant::now())?;
             match kind {
-                Kind::Message => return Ok(content(&self.line, self.blank).trim_ascii()),
+                Kind::Open | Kind::Message => return Ok(content(&self.line, self.blank).trim_ascii()),
                 Kind::Noise => self.noise(noise)?,
                 Kind::Blank => noise.blank(self.length + 1)?,
             }
@@ -252,7 +269,10 @@ impl Gauge {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncWriteExt;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use tokio::io::{AsyncWriteExt, ReadBuf};
 
     use super::super::log::Logs;
     use super::*;
@@ -340,6 +360,36 @@ mod tests {
         let mut framer = Framer::new(read);
         assert_eq!(framer.next(&noise).await.unwrap(), b"{\"b\":2}");
         assert_eq!(noise.seen(), (3, vec!["hello".into(), "{\"a\":1}".into(), String::new()]));
+    }
+
+    struct ByteByByte<'a>(&'a [u8]);
+
+    impl AsyncRead for ByteByByte<'_> {
+        fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+            let (now, later) = self.0.split_at(self.0.len().min(1));
+            self.0 = later;
+            buffer.put_slice(now);
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// It comes byte by byte. Who looked through all of it again with each would need minutes for this, and hours for the
+    /// longest message that is allowed.
+    #[tokio::test]
+    async fn what_is_known_of_a_line_is_not_looked_for_again() {
+        let blank = " ".repeat(128 * 1024);
+        for (line, is_message) in
+            [(format!("[{blank}{{}}]"), true), (format!("{{{blank}}}"), true), (format!("[{blank}x"), false)]
+        {
+            let noise = noise();
+            let sent = format!("{line}\n{{\"next\":1}}\n");
+            let mut framer = Framer::new(ByteByByte(sent.as_bytes()));
+            if is_message {
+                assert!(framer.next(&noise).await.unwrap() == line.as_bytes());
+            }
+            assert_eq!(framer.next(&noise).await.unwrap(), b"{\"next\":1}");
+            assert_eq!(noise.seen().0, usize::from(!is_message));
+        }
     }
 
     #[tokio::test]
