@@ -476,7 +476,7 @@ async fn nobody_replaces_a_database_under_another_process() {
     let error = refused().await;
     assert!(matches!(error, StoreError::DamagedInUse { .. }), "{error}");
     assert_eq!(std::fs::read(&file).unwrap(), [0x5A; 8192]);
+    assert!(!leases::nobody(folder.path()).unwrap());
     drop(store);
-    let (_, opened) = Store::open(folder.path(), "test").await.unwrap();
-    assert!(opened.set_aside.is_some());
+    assert!(leases::nobody(folder.path()).unwrap());
 }
