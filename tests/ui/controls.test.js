@@ -324,3 +324,26 @@ test("a chosen tool can be typed into at once", async () => {
     assert.equal(await editor.inputValue(), '{\n  "a": 7,\n  "b": 0\n}');
   });
 });
+
+test("a tip keeps away from the window's edges, names what is cut off, and makes room for what a press opens", async () => {
+  const long = `a-name-that-goes-on-${"and-on-".repeat(9)}until-nobody-reads-it`;
+  await page({ [long]: { command: "/bin/cat", description: "It is described in so many words that a line cannot hold them all. ".repeat(3) } }, async (tab) => {
+    await tab.keyboard.press("Control+,");
+    const badge = tab.getByRole("button", { name: `${long}: Not tested. Details`, exact: true });
+    const tip = tab.getByRole("tooltip");
+    for (const width of [1180, 640, 480]) {
+      await tab.setViewportSize({ width, height: 700 });
+      await badge.focus();
+      await tip.getByText(long).waitFor();
+      const { x, width: wide } = await tip.boundingBox();
+      assert.ok(x >= 8 && x + wide <= width - 8, `from ${x} to ${x + wide} of ${width}`);
+      await badge.blur();
+      await tip.waitFor({ state: "hidden" });
+    }
+    await badge.focus();
+    await tip.waitFor();
+    await badge.press("Enter");
+    await tab.getByText("Declared in").waitFor();
+    await tip.waitFor({ state: "hidden" });
+  });
+});

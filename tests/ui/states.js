@@ -9,6 +9,23 @@ import { makeHome, real, serve } from "./app.js";
 /** A server whose tools have schemas of all kinds. */
 export const forms = { command: process.execPath, args: [fileURLToPath(new URL("schema-server.js", import.meta.url))] };
 
+/** A server that lists so many tools. */
+export const crowd = (tools) => ({ command: process.execPath, args: [fileURLToPath(new URL("crowd-server.js", import.meta.url)), String(tools)] });
+/** 200 servers: one of many tools, one of more than may be used, one whose name goes on, and others beside them. */
+const crowded = {
+  big: crowd(1900),
+  huge: crowd(3000),
+  [`a-name-that-goes-on-${"and-on-".repeat(9)}until-nobody-reads-it`]: crowd(40),
+  ...Object.fromEntries(Array.from({ length: 197 }, (_, n) => [`server-${n}`, { command: "/bin/cat", ...(n % 5 === 0 ? { description: `Does what number ${n} does` } : {}) }])),
+};
+async function useCrowd(tab) {
+  await tab.keyboard.press("Control+,");
+  for (const [name, badge] of [["big", /^big: 1,900 tools/], ["huge", /^huge: Connection failed/], [/^Use a-name/, /^a-name.*: 40 tools/]]) {
+    await tab.getByRole("checkbox", typeof name === "string" ? { name: `Use ${name} in this conversation`, exact: true } : { name }).click();
+    await tab.getByRole("button", { name: badge }).waitFor();
+  }
+}
+
 export const button = (tab, name) => tab.getByRole("button", { name, exact: true });
 
 export async function declareAndTick(tab, names) {
@@ -294,6 +311,35 @@ export const states = {
       await tab.getByRole("button", { name: /^a-name-that-is-as-long/ }).click();
       await tab.getByText("Declared in").waitFor();
       await button(tab, "(no name): Unavailable. Details").waitFor();
+    },
+  },
+
+  crowd: {
+    declared: crowded,
+    go: async (tab) => {
+      await useCrowd(tab);
+      await tab.getByRole("button", { name: /^big: 1,900 tools/ }).click();
+      await tab.getByRole("region", { name: "Tools (1,900)" }).scrollIntoViewIfNeeded();
+    },
+  },
+
+  crowdFailed: {
+    declared: crowded,
+    go: async (tab) => {
+      await useCrowd(tab);
+      await tab.getByRole("button", { name: /^huge: Connection failed/ }).click();
+      await tab.getByText("They are listed once its connection works.").waitFor();
+    },
+  },
+
+  crowdPicker: {
+    declared: crowded,
+    go: async (tab) => {
+      await useCrowd(tab);
+      await button(tab, "Back to the conversation").click();
+      await tab.keyboard.press("/");
+      await tab.getByRole("combobox", { name: "Search tools" }).fill("name");
+      await tab.getByRole("option").nth(5).waitFor();
     },
   },
 

@@ -100,6 +100,29 @@ test("complaint 34: every tool in the list has what its definition costs in toke
   expect(costs.get("heavy")).toBe("≈ 12,000 tokens");
 });
 
+test("a long list of tools comes as far as it is looked at, by the wheel or by the keyboard", async () => {
+  await details(one({ tools: Array.from({ length: 2000 }, (_, n) => ({ name: `tool${n}` })) }));
+  const rows = () => all("section.tools li").length;
+  expect(nameOf(find("section.tools", /./))).toBe("Tools (2,000)");
+  expect(rows()).toBe(60);
+  find("section.tools ul", /./).dispatchEvent(new Event("scroll"));
+  await pass(50);
+  expect(rows()).toBe(120);
+  find('button[role="switch"]', "Leave tool100 out").focus();
+  await pass(50);
+  expect(rows()).toBe(120);
+  find('button[role="switch"]', "Leave tool119 out").focus();
+  await pass(50);
+  expect(rows()).toBe(180);
+  expect(nameOf(document.activeElement!)).toBe("Leave tool119 out");
+});
+
+test("an empty list of tools says why", async () => {
+  const none = () => find("section.tools p", /./).textContent;
+  await details(one({ tools: [], status: { kind: "failed", stage: "list", message: "It lists too many.", stderr: [], stdout_noise: 0, stdout_sample: [] } }));
+  expect(none()).toBe("They are listed once its connection works.");
+});
+
 test("the entry is edited in place, and what saving does stands below it", async () => {
   await editor();
   expect(text().value).toBe('{\n  "command": "npx"\n}');

@@ -63,12 +63,15 @@ export function tip(content: () => TipContent, options: Options = {}): Attachmen
     element.addEventListener("pointerenter", enter);
     element.addEventListener("pointerleave", leave);
     element.addEventListener("pointerdown", press);
+    // The keyboard presses too, and what it opens must not lie under the tip.
+    element.addEventListener("click", press);
     element.addEventListener("focusin", focus);
     element.addEventListener("focusout", blur);
     return () => {
       element.removeEventListener("pointerenter", enter);
       element.removeEventListener("pointerleave", leave);
       element.removeEventListener("pointerdown", press);
+      element.removeEventListener("click", press);
       element.removeEventListener("focusin", focus);
       element.removeEventListener("focusout", blur);
       blur();
