@@ -23,16 +23,10 @@ const KEYS: [&str; 16] = [
     "disabledAutoApproveTools",
 ];
 
-/// What people and other programs call some of them.
-const ALSO: [(&str, &str); 7] = [
-    ("cmd", "command"),
-    ("arguments", "args"),
-    ("environment", "env"),
-    ("workingDirectory", "cwd"),
-    ("transport", "type"),
-    ("httpUrl", "url"),
-    ("serverUrl", "url"),
-];
+/// What people call some of them.
+const ALSO: [(&str, &str); 4] = [("cmd", "command"), ("arguments", "args"), ("environment", "env"), ("workingDirectory", "cwd")];
+/// What other programs call some of them. Beside ours it is meant for those programs.
+const ELSEWHERE: [(&str, &str); 3] = [("transport", "type"), ("httpUrl", "url"), ("serverUrl", "url")];
 
 /// More notes than this are counted, not listed.
 const NOTES: usize = 10;
@@ -53,7 +47,7 @@ pub fn notes<'k>(unknown: impl Iterator<Item = &'k str>, known: impl Fn(&str) ->
     notes
 }
 
-/// `there`: whether the entry has a key. Another name for what is there already is another program's, not a mistake.
+/// `there`: whether the entry has a key.
 fn meant(key: &str, there: &impl Fn(&str) -> bool) -> Option<&'static str> {
     // `_args`, `//args` and `$args` are how people put a key out of use.
     if key.len() > LONGEST || !key.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -61,8 +55,9 @@ fn meant(key: &str, there: &impl Fn(&str) -> bool) -> Option<&'static str> {
     }
     let written = plain(key);
     let ours = KEYS.iter().map(|&key| (key, key));
-    let theirs = ALSO.iter().filter(|(_, ours)| !there(ours)).copied();
-    ours.chain(theirs)
+    let theirs = ELSEWHERE.into_iter().filter(|(_, ours)| !there(ours));
+    ours.chain(ALSO)
+        .chain(theirs)
         .filter_map(|(spelling, meant)| {
             // One slip of the finger in a short word: two would make another word of it.
             let slips = if spelling.len() < 8 { 1 } else { 2 };
@@ -87,7 +82,7 @@ mod tests {
     /// Every key that is proposed is read: a null in its place is a failed check.
     #[test]
     fn what_is_proposed_is_known() {
-        for key in KEYS.into_iter().chain(ALSO.map(|(_, ours)| ours)) {
+        for key in KEYS.into_iter().chain(ALSO.map(|(_, ours)| ours)).chain(ELSEWHERE.map(|(_, ours)| ours)) {
             let mut findings = Findings::default();
             read(&[(key.to_owned(), Json::Null)], &mut findings);
             assert_eq!(findings.reasons.len(), 1, "{key}");

@@ -503,7 +503,8 @@ async fn limits_of_an_entry() {
 #[tokio::test]
 async fn a_misspelt_key_has_a_note_and_the_entry_stays_what_it_is() {
     let server =
-        ready(r#"{"command": "x", "ARGS": ["a"], "enviroment": {}, "disabled": true, "autoApprove": [], "zzz": 1}"#).await;
+        ready(r#"{"command": "x", "ARGS": ["a"], "env": {}, "enviroment": {}, "disabled": true, "autoApprove": [], "zzz": 1}"#)
+            .await;
     let note = |key: &str, meant: &str| format!("Unknown key `{key}` is ignored; did you mean `{meant}`?");
     assert_eq!(server.notes, [note("ARGS", "args"), note("enviroment", "env")]);
     assert!(matches!(&server.launch, Launch::Stdio(launch) if launch.args.is_empty() && launch.env.is_empty()));
