@@ -378,7 +378,7 @@ export const states = {
   },
 
   settings: { declared: real, go: async (tab) => { await button(tab, "Settings").click(); await tab.getByRole("heading", { name: "Settings", exact: true }).waitFor(); } },
-  palette: { declared: real, go: async (tab) => { await tab.keyboard.press("Control+k"); await tab.getByPlaceholder("Search commands, conversations and tools").waitFor(); } },
+  palette: { declared: real, go: async (tab) => { await tab.keyboard.press("Control+k"); await tab.getByPlaceholder("Commands, conversations, tools").waitFor(); } },
   keys: { declared: real, go: async (tab) => { await tab.keyboard.press("?"); await tab.getByRole("heading", { name: "Keyboard" }).waitFor(); } },
 };
 

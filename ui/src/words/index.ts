@@ -115,7 +115,7 @@ export const words = {
   palette: {
     title: "Command palette",
     open: "Open the command palette",
-    placeholder: "Search commands, conversations and tools",
+    placeholder: "Commands, conversations, tools",
     none: "Nothing matches.",
     actions: "Commands",
     conversations: "Conversations",
