@@ -6,6 +6,7 @@
 //! - [`attention`]: what the desktop is told while the window is not in front
 //! - [`wire`]: requests and events between the page and the engine
 //! - [`window`]: the one window: its guards, its place, its title
+//! - [`place`]: where it stood, held against the screens that are there
 //! - [`closing`]: what would be lost by closing it, and asking first
 //! - [`zoom`]: how large the page is drawn
 //! - [`kept`]: small files of the window's own
@@ -20,6 +21,7 @@ mod closing;
 mod host;
 mod kept;
 mod links;
+mod place;
 mod start;
 mod window;
 mod wire;

@@ -11,6 +11,7 @@ use tauri_plugin_window_state::StateFlags;
 
 use crate::attention::Attention;
 use crate::closing::Closing;
+use crate::place::Kept;
 use crate::{kept, links, zoom};
 
 const MAIN: &str = "main";
@@ -70,6 +71,7 @@ pub fn open(app: &App, data: &Path, attention: Attention) -> tauri::Result<()> {
     if let Err(problem) = kept::prepare(&place_file(data), "{}") {
         tracing::warn!(%problem, "the window's place could not be kept to oneself");
     }
+    let place = Kept::read(&place_file(data), MAIN);
     let development = cfg!(dev).then(|| app.config().build.dev_url.clone()).flatten();
     let window = WebviewWindowBuilder::from_config(app, config)?
         .data_directory(data.join("webview"))
@@ -97,6 +99,9 @@ pub fn open(app: &App, data: &Path, attention: Attention) -> tauri::Result<()> {
         .initialization_script(zoom::KEYS)
         .build()?;
 
+    if let Err(problem) = place.correct(&window) {
+        tracing::warn!(%problem, "the window could not be put on a screen");
+    }
     app.state::<zoom::Zoom>().apply(&window);
     let handle = window.clone();
     window.on_window_event(move |event| match event {

@@ -95,6 +95,22 @@ impl Desktop {
         self.x("python3", &["-c", ASK_TO_CLOSE, &id]);
     }
 
+    /// Where the window with this title is on the display, and its size.
+    pub async fn place(&self, title: &str) -> [i32; 4] {
+        let about = self.x("xwininfo", &["-id", &self.window_number(title).await]);
+        let value = |name: &str| {
+            let line = about.lines().find_map(|line| line.trim().strip_prefix(name));
+            line.and_then(|rest| rest.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {about}"))
+        };
+        [value("Absolute upper-left X:"), value("Absolute upper-left Y:"), value("Width:"), value("Height:")]
+    }
+
+    /// Drags the window with this title somewhere else. No window manager is there: it goes exactly there.
+    pub async fn move_window(&self, title: &str, x: i32, y: i32) {
+        let id = self.window_number(title).await;
+        self.x("xdotool", &["windowmove", "--sync", &id, &x.to_string(), &y.to_string()]);
+    }
+
     /// Takes the window with this title off the screen, as minimising does.
     pub async fn hide_window(&self, title: &str) {
         let id = self.window_number(title).await;

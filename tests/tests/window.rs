@@ -331,6 +331,31 @@ async fn b43_size_and_zoom_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn b43_the_place_comes_back_also_from_a_screen_that_is_gone() {
+    let (desktop, home) = (Desktop::new(), Home::empty());
+    let window = desktop.open_window(&home).await;
+    window.client().set_window_size(700, 500).await.unwrap();
+    window.until("the window to have its new size", "return Math.round(innerWidth * devicePixelRatio) === 700").await;
+    desktop.move_window("Mework", 150, 90).await;
+    window.until("the window to know of it", "return screenX === 150 && screenY === 90").await;
+    window.end_in_order().await;
+    let again = desktop.open_window(&home).await;
+    assert_eq!(desktop.place("Mework").await, [150, 90, 700, 500]);
+    again.end_in_order().await;
+
+    // As it is kept when the window stood on a second screen, right of this one, or reached down from one above; both are gone.
+    let file = home.path().join(".local/share/mework/window.json");
+    for (kept, back) in [([1900, 120], [580, 120]), ([200, -420], [200, 0])] {
+        let mut all: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        (all["main"]["x"], all["main"]["y"]) = (kept[0].into(), kept[1].into());
+        std::fs::write(&file, all.to_string()).unwrap();
+        let again = desktop.open_window(&home).await;
+        assert_eq!(desktop.place("Mework").await, [back[0], back[1], 700, 500], "from {kept:?}");
+        again.end_in_order().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_ends_in_order_when_asked_to() {
     let (desktop, home) = (Desktop::new(), Home::empty());
     let mut app = desktop.start(&home);
