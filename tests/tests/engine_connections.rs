@@ -454,7 +454,8 @@ async fn b41_another_process_sees_calls_but_starts_nothing() {
 /// B28: a global server that works in a workspace, in a conversation with two of them.
 #[tokio::test]
 async fn b28_each_call_goes_to_the_instance_of_its_workspace() {
-    let own = r#"--tool={"name":"echo2","inputSchema":{"type":"object","properties":{"workspace":{"type":"string"}}}}"#;
+    let own =
+        r#"--tool={"name":"place_of_its_own","inputSchema":{"type":"object","properties":{"workspace":{"type":"string"}}}}"#;
     let mut o = Opened::new(&[own]).await;
     let mut entry = fake(&o.log, &[own]);
     entry["workspace"] = json!(true);
@@ -477,6 +478,7 @@ async fn b28_each_call_goes_to_the_instance_of_its_workspace() {
         ("place", "{}", Some(&folders[0])),
         ("place", r#"{"workspace": 1}"#, Some(&folders[0])),
         ("place", r#"{"workspace": 3}"#, None),
+        ("place_of_its_own", r#"{"workspace": "2"}"#, Some(&folders[0])),
         ("echo", r#"{"workspace": 2, "a": 1e2}"#, None),
     ];
     for (tool, arguments, folder) in calls {
@@ -496,16 +498,53 @@ async fn b28_each_call_goes_to_the_instance_of_its_workspace() {
                 let said = json!(outcome.content[0])["text"].as_str().unwrap().to_owned();
                 let place: Value = serde_json::from_str(&said).unwrap();
                 assert_eq!(place["cwd"], json!(folder), "{arguments}");
+                // What chose the folder is ours; a tool's own parameter of that name is the tool's.
+                let sent = if tool == "place" { json!({}) } else { json!({ "workspace": "2" }) };
+                assert_eq!(place["arguments"], sent, "{arguments}");
             }
             (None, CallState::NotRun { reason }) => assert_eq!(reason, "`workspace` must be one of these numbers: 1, 2."),
             (None, CallState::Done(outcome)) => assert_eq!(json!(outcome.content[0])["text"], json!("{\"a\":100.0}")),
             (_, state) => panic!("{arguments}: {state:?}"),
         }
     }
-    assert_eq!(lines(&o.log, "request tools/call"), 4, "an unknown number reaches no server");
+    assert_eq!(lines(&o.log, "request tools/call"), 5, "an unknown number reaches no server");
     assert_eq!(lines(&o.log, "started"), 2, "one instance a workspace");
     o.tick(false).await;
     assert_eq!(lines(&o.log, "end of input"), 2, "all instances end");
+}
+
+/// B28: with one workspace there is nothing to choose, and the entry's own folder holds.
+#[tokio::test]
+async fn b28_with_one_workspace_a_server_is_as_any_other() {
+    let mut o = Opened::new(&[]).await;
+    let mut entry = fake(&o.log, &[]);
+    let own = o.home.folder("own");
+    (entry["workspace"], entry["cwd"]) = (json!(true), json!(own));
+    o.home.global(json!({ "fake": entry }));
+    let workspace = o.window.id("workspace.add", json!({ "path": o.home.folder("one") })).await;
+    o.window.ok("conversation.set_workspaces", json!({ "id": o.conversation, "workspaces": [workspace] })).await;
+    o.window.ok("conversation.set_level", json!({ "id": o.conversation, "level": "full_access" })).await;
+    o.tick(true).await;
+    while !matches!(o.window.wait(status).await, ServerStatus::Connected(_)) {}
+    let of =
+        |arguments: &str| json!({ "conversation": o.conversation, "server": o.server, "tool": "place", "arguments": arguments });
+    let detail = o.window.ok("tools.get", of("")).await;
+    assert_eq!(detail["input_schema"]["properties"].get("workspace"), None, "{detail}");
+    let entry = o.window.id("call.start", of(r#"{"workspace": 7}"#)).await;
+    let state = o
+        .window
+        .wait(|event| match event {
+            Event::Entry { entry: found, .. } if found.id == entry => match found.body {
+                EntryBody::Call(call) if call.ended_at.is_some() => Some(call.state),
+                _ => None,
+            },
+            _ => None,
+        })
+        .await;
+    let CallState::Done(outcome) = state else { panic!("{state:?}") };
+    let place: Value = serde_json::from_str(json!(outcome.content[0])["text"].as_str().unwrap()).unwrap();
+    assert_eq!((&place["cwd"], &place["arguments"]), (&json!(own), &json!({ "workspace": 7 })));
+    assert_eq!(lines(&o.log, "started"), 1);
 }
 
 /// A server whose workspace leaves the conversation, or whose entry leaves its file, is closed.

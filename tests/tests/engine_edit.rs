@@ -248,6 +248,24 @@ async fn b41_ticks_of_another_processs_conversation_stay() {
     theirs.engine.shutdown().await;
 }
 
+/// Whoever saves is told that a call would break off.
+#[tokio::test]
+async fn b24_a_plan_says_where_something_runs() {
+    let o = Opened::new().await;
+    o.window.ok("conversation.set_level", json!({ "id": o.conversation, "level": "full_access" })).await;
+    let call = json!({ "conversation": o.conversation, "server": o.server("a"), "tool": "never", "arguments": "{}" });
+    o.window.ok("call.start", call).await;
+    let log = Opened::log_of(&o.home, "a");
+    let asked = || std::fs::read_to_string(&log).unwrap_or_default().contains("request tools/call");
+    mework_tests::eventually("the call runs", asked).await;
+    for (name, busy) in [("a", true), ("b", false)] {
+        let text = o.entry(name).await["entry"].as_str().unwrap().replace(".log\"\n", ".log\",\n    \"--name=edited\"\n");
+        let plan = o.plan(name, name, &text, false).await;
+        let of = &plan["conversations"][0];
+        assert_eq!((&of["stops"], &of["busy"]), (&json!(true), &json!(busy)), "{name}: {plan}");
+    }
+}
+
 /// B17: a file that changed since it was shown is not written; the plan has what stands there now.
 #[tokio::test]
 async fn b17_a_changed_file_is_not_written() {

@@ -119,6 +119,18 @@ async fn an_address_that_does_not_answer_the_newer_greeting_is_asked_the_older_o
     .await;
 }
 
+/// That the greeting is over need not be heard; who waits is told what was waited for.
+#[tokio::test]
+async fn an_address_that_does_not_take_that_the_greeting_is_over_works() {
+    address(HttpFault::Hang("notifications/initialized"), |report, server| {
+        assert!(report.ok(), "{report:?}");
+        let handshake = "http 2.0, protocol 2025-11-25 (initialize); it did not take `notifications/initialized` within 2 s";
+        assert_eq!(message(report, Stage::Handshake), handshake);
+        assert_eq!(server.count("tools/list"), 1);
+    })
+    .await;
+}
+
 /// Where it began to answer and then fell silent, it is the handshake that took long.
 #[tokio::test]
 async fn an_address_that_only_begins_to_answer_the_newer_greeting_is_asked_the_older_one() {

@@ -272,6 +272,32 @@ async fn row_24_a_thousand_changes_are_one_listing() {
     }
 }
 
+/// Who called has seen the tools as they were: nothing is listed while a call runs, however the others end.
+#[tokio::test]
+async fn what_changed_during_a_call_is_listed_when_it_is_over() {
+    let rig = Rig::new();
+    let wanted = rig.fake(&["--also=changes"]).await;
+    rig.connect(&wanted).await;
+    {
+        let hold = arguments(json!({ "hold": true }));
+        let running = rig.pool.call("c", wanted.clone(), "changes", &hold, None, pending());
+        tokio::pin!(running);
+        let others = async {
+            eventually("the call did not begin", || rig.asked("tools/call") == 1).await;
+            // Each answer comes after what was said before it. What the first one's end had led to stands before the last.
+            for _ in 0..3 {
+                rig.call(&wanted, "echo", json!({})).await;
+            }
+        };
+        tokio::select! {
+            ended = &mut running => panic!("{ended:?}"),
+            () = others => {}
+        }
+        assert_eq!((rig.asked("tools/list"), rig.asked("tools/call")), (1, 4));
+    }
+    eventually("they were not listed again", || rig.asked("tools/list") == 2).await;
+}
+
 /// Point for point what a window hears when tools change: the badge's new count, or that others are behind the same count.
 #[tokio::test]
 async fn the_window_is_told_of_tools_that_changed() {

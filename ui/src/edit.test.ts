@@ -145,6 +145,12 @@ test("the entry is edited in place, and what saving does stands below it", async
   expect(all("section.edit")).toEqual([]);
 });
 
+test("saving says whose calls it would break off", async () => {
+  await editor(one({ busy: true }));
+  await type(text(), '{\n  "command": "uvx"\n}');
+  expect(plan()).toContain("What runs on it now breaks off in First.");
+});
+
 test("B13: a new name says whose ticks it leaves dangling, unless they follow", async () => {
   await editor();
   await type(name(), "renamed");

@@ -18,18 +18,26 @@ fn members() -> Vec<String> {
     metadata["packages"].as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// The features of rmcp that this package is built with; nothing where it is built without rmcp.
+fn rmcp_features(package: &str) -> Option<Vec<String>> {
+    let tree = cargo(&["tree", "-p", package, "-e", "all", "-f", "{p}|{f}", "--prefix", "none"]);
+    let rmcp: Vec<&str> = tree.lines().filter(|line| line.starts_with("rmcp v")).collect();
+    let words = rmcp.iter().filter_map(|line| line.split('|').nth(1)?.split_whitespace().next());
+    let features = words.flat_map(|features| features.split(',')).map(str::to_owned).collect();
+    (!rmcp.is_empty()).then_some(features)
+}
+
 /// Security row 43: rmcp's server answers whoever reaches it. Only the command line has one, the sample server; the window,
-/// which holds a person's secrets, has none.
+/// which holds a person's secrets, has none. And row 32: nothing of rmcp's logs in anywhere.
 #[test]
-fn row_43_only_the_command_line_holds_an_mcp_server() {
+fn rows_32_43_only_the_command_line_holds_an_mcp_server_and_nothing_logs_in() {
     let mut with_server = Vec::new();
     let mut with_rmcp = 0;
     for package in members() {
-        let tree = cargo(&["tree", "-p", &package, "-e", "all", "-f", "{p}|{f}", "--prefix", "none"]);
-        let rmcp: Vec<&str> = tree.lines().filter(|line| line.starts_with("rmcp v")).collect();
-        with_rmcp += usize::from(!rmcp.is_empty());
-        let features = rmcp.iter().filter_map(|line| line.split('|').nth(1)?.split_whitespace().next());
-        if features.flat_map(|features| features.split(',')).any(|feature| feature == "server") {
+        let Some(features) = rmcp_features(&package) else { continue };
+        with_rmcp += 1;
+        assert!(!features.iter().any(|feature| feature.starts_with("auth")), "{package}: {features:?}");
+        if features.iter().any(|feature| feature == "server") {
             with_server.push(package);
         }
     }

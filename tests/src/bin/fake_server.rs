@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 /// `echo` answers its arguments as text; `exact` the bytes it got; `after` answers when `ms` passed; `never` does not;
 /// `big` answers `bytes` of text; `die` ends with `code` or `signal` and `stderr`; `progress` tells `steps` first; `ask` sends
 /// the client three requests; `environment` and `place` say where it runs; `raw` answers with `result`, whatever it is; `error`
-/// with a protocol error; `late` exists after the first call under `--changes`. More that `--also` offers: `endless` answers
-/// with `bytes` of text that the client has to stop reading; `changes` says `count` times that the tools changed, and then
-/// answers.
+/// with a protocol error; `late` exists after the first call under `--changes`. More that `--also` or `--tool` offers: `endless`
+/// answers with `bytes` of text that the client has to stop reading; `changes` says `count` times that the tools changed, and
+/// then answers, unless it is to `hold`; `place_of_its_own` is `place`.
 const TOOLS: [&str; 12] =
     ["echo", "exact", "after", "never", "big", "die", "progress", "ask", "environment", "place", "raw", "error"];
 
@@ -403,9 +403,9 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
             let all: serde_json::Map<String, Value> = std::env::vars().map(|(name, value)| (name, value.into())).collect();
             answer(id, text(Value::from(all).to_string()));
         }
-        "place" => {
+        "place" | "place_of_its_own" => {
             let here = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
-            answer(id, text(json!({ "pid": std::process::id(), "cwd": here }).to_string()));
+            answer(id, text(json!({ "pid": std::process::id(), "cwd": here, "arguments": arguments }).to_string()));
         }
         "raw" => answer(id, arguments["result"].clone()),
         "error" => refuse(id, -32000, arguments["message"].as_str().unwrap_or("no")),
@@ -423,7 +423,9 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
         }
         "changes" => {
             (0..number("count").unwrap_or(1)).for_each(|_| tell("notifications/tools/list_changed"));
-            answer(id, text("changed"));
+            if arguments["hold"] != true {
+                answer(id, text("changed"));
+            }
         }
         other => refuse(id, -32602, &format!("Unknown tool: {other}")),
     }

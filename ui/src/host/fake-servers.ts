@@ -3,7 +3,7 @@
 import type { CallState, ConsentView, ServerRow, ServerStatus, ToolRef } from "./api";
 
 export type FakeTool = Partial<ToolRef> & { name: string; input_schema?: unknown; answer?: CallState; takes?: number };
-export type FakeServer = Partial<ServerRow> & { name: string; level?: string; tools?: FakeTool[]; entry?: string; /** It works in a workspace, and chooses among these. */ folders?: string[]; failure?: Extract<ServerStatus, { kind: "failed" }> };
+export type FakeServer = Partial<ServerRow> & { name: string; level?: string; tools?: FakeTool[]; entry?: string; /** It works in a workspace, and chooses among these. */ folders?: string[]; /** A call runs on it. */ busy?: boolean; failure?: Extract<ServerStatus, { kind: "failed" }> };
 
 /** What would start; for one that changed, old and new. */
 export function review(row: ServerRow): ConsentView {

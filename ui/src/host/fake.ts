@@ -495,7 +495,7 @@ export class FakeHost implements Host {
                 title: c.summary.title,
                 temporary: c.summary.temporary,
                 stops: running ?? false,
-                busy: false,
+                busy: found?.busy ?? false,
                 starts: renamed && !keep_ticks ? ("no" as const) : running ? ("now" as const) : ("next_turn" as const),
                 dangles: renamed && !keep_ticks,
                 follows: renamed && keep_ticks,

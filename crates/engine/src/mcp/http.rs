@@ -33,6 +33,8 @@ use session::Session;
 const QUEUE: usize = 64;
 /// How long telling a server something that has no answer may take.
 const NOTICE: Duration = Duration::from_secs(10);
+/// How long a server may take to hear that the greeting is over. A person waits meanwhile, and nothing depends on it.
+const GREETED: Duration = Duration::from_secs(2);
 /// How long telling a server that its session is over may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -118,8 +120,12 @@ impl Transport<RoleClient> for HttpTransport {
                     }
                 }
                 Kind::Notification { method } => {
-                    let _ = timeout(NOTICE, session.notice(bytes)).await;
-                    if method == "notifications/initialized" {
+                    let begins = method == "notifications/initialized";
+                    let patience = if begins { GREETED } else { NOTICE };
+                    if timeout(patience, session.notice(bytes)).await.is_err() {
+                        session.did_not_take(&method, patience);
+                    }
+                    if begins {
                         tasks.spawn(async move { session.listen().await });
                     }
                 }

@@ -147,6 +147,11 @@ async fn what_goes_wrong_is_named() {
     let (port, _) = answering(b"").await;
     let at = format!("127.0.0.1:{port}");
     assert_eq!(get(&client(&format!("http://{at}/"), &[])).await, Err(HttpError::Closed { at }));
+
+    let headers: String = (0..500).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    let (port, _) = answering(format!("HTTP/1.1 204 No Content\r\n{headers}\r\n").leak().as_bytes()).await;
+    let at = format!("127.0.0.1:{port}");
+    assert_eq!(get(&client(&format!("http://{at}/"), &[])).await, Err(HttpError::TooManyHeaders { at }));
 }
 
 /// Row 9: a redirect is an answer like any other; nothing is sent to where it leads.

@@ -68,7 +68,11 @@ pub(in crate::mcp) async fn open(
     });
     let since = start.reached.unwrap_or(start.begun);
     match greeted {
-        Ok(greeted) => Ok((Greeted { note: start.note, ..greeted }, since)),
+        Ok(greeted) => {
+            let notes: Vec<String> = start.note.into_iter().chain(greeted.remote.session.untaken()).collect();
+            let note = (!notes.is_empty()).then(|| notes.join("; "));
+            Ok((Greeted { note, ..greeted }, since))
+        }
         Err(failure) => {
             if failure.stage == Stage::Handshake {
                 let message = Some(failure.message.clone());

@@ -71,6 +71,8 @@ struct State {
     /// The message that opened the session; none in the era without sessions.
     initialize: Option<Vec<u8>>,
     running: HashMap<RequestId, AbortHandle>,
+    /// What was said to it that it did not take in time.
+    untaken: Option<String>,
 }
 
 /// The server wants other credentials than it got.
@@ -460,6 +462,18 @@ impl Session {
             Ok(_) => {}
             Err(why) => self.log.write(Source::Mework, &format!("A notification was not taken: {why}")),
         }
+    }
+
+    /// A notification was waited for in vain; the connection goes on without.
+    pub fn did_not_take(&self, method: &str, patience: Duration) {
+        let words = format!("it did not take `{method}` within {} s", patience.as_secs());
+        self.log.write(Source::Mework, &format!("A notification was not taken: {words}"));
+        self.state().untaken = Some(words);
+    }
+
+    /// The last one that was waited for in vain.
+    pub fn untaken(&self) -> Option<String> {
+        self.state().untaken.clone()
     }
 
     /// Opens the session again, unless somebody else did since `seen`.
