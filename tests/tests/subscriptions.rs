@@ -276,7 +276,7 @@ async fn row_24_a_thousand_changes_are_one_listing() {
 #[tokio::test]
 async fn what_changed_during_a_call_is_listed_when_it_is_over() {
     let rig = Rig::new();
-    let wanted = rig.fake(&["--also=changes"]).await;
+    let wanted = rig.fake(&["--also=changes", "--also=release"]).await;
     rig.connect(&wanted).await;
     {
         let hold = arguments(json!({ "hold": true }));
@@ -294,6 +294,8 @@ async fn what_changed_during_a_call_is_listed_when_it_is_over() {
             () = others => {}
         }
         assert_eq!((rig.asked("tools/list"), rig.asked("tools/call")), (1, 4));
+        let (held, ()) = tokio::join!(running, rig.call(&wanted, "release", json!({})));
+        held.unwrap();
     }
     eventually("they were not listed again", || rig.asked("tools/list") == 2).await;
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// the client three requests; `environment` and `place` say where it runs; `raw` answers with `result`, whatever it is; `error`
 /// with a protocol error; `late` exists after the first call under `--changes`. More that `--also` or `--tool` offers: `endless`
 /// answers with `bytes` of text that the client has to stop reading; `changes` says `count` times that the tools changed, and
-/// then answers, unless it is to `hold`; `place_of_its_own` is `place`.
+/// then answers, or if it is to `hold`, when `release` is called; `place_of_its_own` is `place`.
 const TOOLS: [&str; 12] =
     ["echo", "exact", "after", "never", "big", "die", "progress", "ask", "environment", "place", "raw", "error"];
 
@@ -59,6 +59,8 @@ struct Faults {
 
 static CALLED: AtomicBool = AtomicBool::new(false);
 static LISTED: AtomicUsize = AtomicUsize::new(0);
+/// The call that is answered when another one says so.
+static HELD: Mutex<Option<Value>> = Mutex::new(None);
 /// The request that asked to hear of changes.
 static SUBSCRIPTION: Mutex<Option<Value>> = Mutex::new(None);
 
@@ -423,9 +425,16 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
         }
         "changes" => {
             (0..number("count").unwrap_or(1)).for_each(|_| tell("notifications/tools/list_changed"));
-            if arguments["hold"] != true {
-                answer(id, text("changed"));
+            match arguments["hold"] == true {
+                true => *HELD.lock().expect("not poisoned") = Some(id.clone()),
+                false => answer(id, text("changed")),
             }
+        }
+        "release" => {
+            if let Some(held) = HELD.lock().expect("not poisoned").take() {
+                answer(&held, text("changed"));
+            }
+            answer(id, text("released"));
         }
         other => refuse(id, -32602, &format!("Unknown tool: {other}")),
     }

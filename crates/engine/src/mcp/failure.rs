@@ -208,7 +208,8 @@ pub(super) fn broken(ended: Option<Ended>, exit: Option<Exit>) -> String {
         (Some(ended), None) => ended.to_string(),
         (Some(ended), Some(_)) if !matches!(ended, Ended::Closed | Ended::Unwritable) => ended.to_string(),
         (_, Some(exit)) => format!("The server {}.", how(Some(exit))),
-        (None, None) => "The connection to the server ended.".into(),
+        // Neither the server nor the stream ended: it was us.
+        (None, None) => "Mework ended the server while this ran: it was unticked, or its entry was taken out of its file.".into(),
     }
 }
 
