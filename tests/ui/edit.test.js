@@ -80,6 +80,63 @@ test("B43: closing the tab asks before it takes a server that is being added awa
   });
 });
 
+async function paste(tab, text) {
+  const pasted = tab.getByRole("textbox", { name: "Paste a server" });
+  if (!(await pasted.isVisible())) await button(tab, "Add a server").click();
+  await pasted.fill(text);
+}
+const proposed = (tab) => tab.getByRole("textbox", { name: "What is written to the file" });
+const inJson = (servers) => JSON.stringify({ mcpServers: servers });
+
+test("a text pasted over another one of the same name is what is written, also in the place of an entry", async () => {
+  await page({ files: { command: "/bin/old" } }, async (tab, home, problems) => {
+    await tab.keyboard.press("Control+,");
+    await paste(tab, inJson({ files: { command: "/bin/first" } }));
+    await button(tab, "Replace").waitFor();
+    await paste(tab, inJson({ files: { command: "/bin/second" } }));
+    await tab.waitForFunction(() => [...document.querySelectorAll("section.add li textarea")].some((area) => area.value.includes("/bin/second")));
+    await button(tab, "Replace").click();
+    await tab.getByText("files was saved.").waitFor();
+    assert.deepEqual(JSON.parse(readFileSync(home.file, "utf8")), { mcpServers: { files: { command: "/bin/second" } } });
+    assert.deepEqual(problems, []);
+  });
+});
+
+test("B3: a name that stands twice in pasted JSON is said, and nothing of the text before is left to add", async () => {
+  await page({}, async (tab, home, problems) => {
+    await tab.keyboard.press("Control+,");
+    await paste(tab, inJson({ a: { command: "/bin/first" } }));
+    await button(tab, "Add").waitFor();
+    await paste(tab, '{"mcpServers": {"a": {"command": "/bin/first"}, "a": {"command": "/bin/second"}}}');
+    await tab.getByText("`a` is declared twice in this text").waitFor();
+    assert.equal(await button(tab, "Add").count(), 0);
+    await paste(tab, inJson({ a: { command: "/bin/first" }, b: { command: "/bin/second" } }));
+    await button(tab, "Add").nth(1).waitFor();
+    assert.deepEqual(problems, []);
+  });
+});
+
+test("B43: what is typed into a proposal outlives a look at another page, and one that was added is not proposed again", async () => {
+  await page({}, async (tab, home, problems) => {
+    await tab.keyboard.press("Control+,");
+    await paste(tab, inJson({ a: { command: "/bin/first" }, b: { command: "/bin/second" } }));
+    const mine = '{ "command": "/bin/second", "env": { "TOKEN": "typed" } }';
+    await proposed(tab).nth(1).fill(mine);
+    await button(tab, "Add").first().click();
+    await tab.getByText("a was added.").waitFor();
+    await tab.keyboard.press("Control+,");
+    await proposed(tab).waitFor({ state: "detached" });
+    await tab.keyboard.press("Control+,");
+    await proposed(tab).waitFor();
+    assert.equal(await proposed(tab).inputValue(), mine);
+    assert.equal(await tab.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]).includes("typed")), false);
+    await button(tab, "Add").click();
+    await tab.getByText("b was added.").waitFor();
+    assert.deepEqual(JSON.parse(readFileSync(home.file, "utf8")).mcpServers.b, JSON.parse(mine));
+    assert.deepEqual(problems, []);
+  });
+});
+
 const flip = (tab, name) => tab.getByRole("switch", { name, exact: true });
 
 test("B17, complaint 25: one server is edited and restarts, the other keeps its process; a conflict keeps the text", async () => {

@@ -92,6 +92,125 @@ test("B43: text for a new server is kept until it is added or thrown away, and e
   expect(leave()).toBe(false);
 });
 
+const pasted = () => find("textarea", "Paste a server") as HTMLTextAreaElement;
+const written = () => all("section.add li textarea").map((area) => (area as HTMLTextAreaElement).value);
+const names = () => all("section.add li input").map((input) => (input as HTMLInputElement).value);
+const line = (...args: string[]) => JSON.stringify({ command: "npx", args }, null, 2);
+const json = (servers: object) => JSON.stringify({ mcpServers: servers });
+/** Another page of the window and back. */
+async function elsewhere() {
+  key(",", { ctrlKey: true });
+  await pass(50);
+  expect(all("section.add")).toEqual([]);
+  key(",", { ctrlKey: true });
+  await pass(400);
+}
+async function paste(text: string) {
+  await open(one());
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button("Add a server").click();
+  await pass(50);
+  await type(pasted(), text);
+}
+
+test("what is added is what stands in the field, also when it was pasted over another text of the same name", async () => {
+  await paste("npx -y first");
+  expect(written()).toEqual([line("-y", "first")]);
+  pasted().value = "npx -y second";
+  pasted().dispatchEvent(new Event("input", { bubbles: true }));
+  await pass(10);
+  // Until the new text is read, the old one is not added.
+  button("Add").click();
+  await pass(100);
+  expect(asked("server.add")).toEqual([]);
+  await pass(400);
+  expect(written()).toEqual([line("-y", "second")]);
+  button("Add").click();
+  await pass(400);
+  expect(asked("server.add")).toMatchObject([{ name: "filesystem", entry: line("-y", "second") }]);
+});
+
+test("a proposal that a person changed is kept when the text changes, and is not added before they chose", async () => {
+  await paste("npx -y first");
+  await type(find("section.add li textarea", /./) as HTMLTextAreaElement, '{ "command": "mine" }');
+  await type(pasted(), "npx -y second");
+  expect(written()).toEqual(['{ "command": "mine" }']);
+  expect(nameOf(find("section.add li .message.warm", /edited/))).toContain("The text above changed since you edited this.");
+  button("Add").click();
+  await pass(100);
+  expect(asked("server.add")).toEqual([]);
+  // The text as it was is no question any more, and neither is an answered one.
+  await type(pasted(), "npx -y first");
+  expect(all("section.add li .choose")).toEqual([]);
+  await type(pasted(), "npx -y third");
+  button("Keep this text").click();
+  await pass(50);
+  expect(all("section.add li .choose")).toEqual([]);
+  expect(written()).toEqual(['{ "command": "mine" }']);
+  await type(pasted(), "npx -y fourth");
+  button("Take what it says now").click();
+  await pass(400);
+  expect(written()).toEqual([line("-y", "fourth")]);
+  // A name of one's own goes with whatever the text says.
+  await type(find("section.add li input", /./) as HTMLInputElement, "mine");
+  await type(pasted(), "npx -y fifth");
+  expect([names(), written()]).toEqual([["mine"], [line("-y", "fifth")]]);
+  button("Add").click();
+  await pass(400);
+  expect(asked("server.add")).toMatchObject([{ name: "mine", entry: line("-y", "fifth") }]);
+});
+
+test("a text that proposes nothing leaves nothing to add, and what was typed waits for it to be mended", async () => {
+  await paste(json({ a: { command: "x" } }));
+  await type(find("section.add li input", /./) as HTMLInputElement, "mine");
+  await type(pasted(), '{"mcpServers": ');
+  expect(all("section.add li")).toEqual([]);
+  expect(nameOf(find("section.add .message.bad", /./))).toBe("The text is not valid JSON.");
+  await type(pasted(), json({ a: { command: "y" } }));
+  expect([names(), written()]).toEqual([["mine"], ['{\n  "command": "y"\n}']]);
+});
+
+test("two proposals of one name are two", async () => {
+  await open(one());
+  const request = host.request.bind(host);
+  const proposal = { name: "a", reasons: [], notes: [], exists: false };
+  host.request = ((method: string, params: never) =>
+    method === "server.parse_paste" ? Promise.resolve({ proposals: [{ ...proposal, entry: "1" }, { ...proposal, entry: "2" }] }) : request(method as never, params)) as typeof host.request;
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button("Add a server").click();
+  await pass(50);
+  await type(pasted(), "both");
+  expect(written()).toEqual(["1", "2"]);
+  await type(pasted(), "both again");
+  expect(written()).toEqual(["1", "2"]);
+});
+
+test("B43: what is typed into a proposal outlives a look at another page, and what was added is not proposed again", async () => {
+  await paste(json({ a: { command: "x" }, b: { command: "x" } }));
+  const mine = '{ "command": "x", "env": { "TOKEN": "typed-s3cret" } }';
+  await type(all("section.add li textarea")[1] as HTMLTextAreaElement, mine);
+  await type(all("section.add li input")[1] as HTMLInputElement, "mine");
+  find("section.add label.use", /./).querySelector("input")!.click();
+  await elsewhere();
+  expect([names(), written()[1]]).toEqual([["a", "mine"], mine]);
+  expect(JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).not.toContain("typed-s3cret");
+  all("section.add li button.primary")[0]!.click();
+  await pass(400);
+  expect(names()).toEqual(["mine"]);
+  await elsewhere();
+  expect([names(), written()]).toEqual([["mine"], [mine]]);
+  // Another text of the same name is another server.
+  await type(pasted(), json({ a: { command: "z" }, b: { command: "x" } }));
+  expect(names()).toEqual(["a", "mine"]);
+  all("section.add li button.primary")[1]!.click();
+  await pass(400);
+  expect(asked("server.add")).toMatchObject([{ name: "a" }, { name: "mine", entry: mine }]);
+  expect(asked("server.tick")).toEqual([]);
+  expect(names()).toEqual(["a"]);
+});
+
 test("complaint 34: every tool in the list has what its definition costs in tokens", async () => {
   await details(one({ tools: [...sampleTools, { name: "heavy", schema_bytes: 48_000 }] }));
   const costs = new Map(all("section.tools li").map((li) => [li.querySelector(".tool")!.textContent, li.querySelector(".size")!.textContent]));

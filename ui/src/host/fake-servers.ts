@@ -1,6 +1,6 @@
 // What the played engine's servers are made of, and what a person is shown before one starts.
 
-import type { CallState, ConsentView, ServerRow, ServerStatus, ToolRef } from "./api";
+import type { CallState, ConsentView, ProposalsReply, ServerRow, ServerStatus, ToolRef } from "./api";
 
 export type FakeTool = Partial<ToolRef> & { name: string; input_schema?: unknown; answer?: CallState; takes?: number };
 export type FakeServer = Partial<ServerRow> & { name: string; level?: string; tools?: FakeTool[]; entry?: string; /** It works in a workspace, and chooses among these. */ folders?: string[]; /** A call runs on it. */ busy?: boolean; failure?: Extract<ServerStatus, { kind: "failed" }> };
@@ -55,3 +55,18 @@ export const sampleTools: FakeTool[] = [
   { name: "big", description: "Answers with more than fits.", input_schema: { type: "object", properties: {} }, answer: { kind: "failed", message: "The result is 131,072 bytes; the limit is 65,536 bytes. It was refused, not cut short. Ask the tool for less.", stderr: [], elapsed_ms: 12 } },
   { name: "careful", title: "Asks every time", description: "Marked by the server: a person decides on every call.", always_asks: true, input_schema: { type: "object", properties: {} } },
 ];
+
+/** What pasted text proposes: the members of `mcpServers`, or each line as a command that starts a server of files. */
+export function pastedServers(text: string, exists: (name: string) => boolean): ProposalsReply {
+  const propose = (name: string, entry: unknown) => ({ name, entry: JSON.stringify(entry, null, 2), reasons: [], notes: [], exists: exists(name) });
+  if (!text.startsWith("{")) {
+    const [command, ...args] = text.split(/\s+/);
+    return { proposals: [propose("filesystem", { command, args })] };
+  }
+  try {
+    const { mcpServers } = JSON.parse(text) as { mcpServers: Record<string, unknown> };
+    return { proposals: Object.entries(mcpServers).map(([name, entry]) => propose(name, entry)) };
+  } catch {
+    return { proposals: [], message: "The text is not valid JSON." };
+  }
+}

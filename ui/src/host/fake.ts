@@ -19,7 +19,7 @@ import type {
   ToolRef,
   Workspace,
 } from "./api";
-import { review, sampleTools, type FakeServer, type FakeTool } from "./fake-servers";
+import { pastedServers, review, sampleTools, type FakeServer, type FakeTool } from "./fake-servers";
 import { HostError, type Host, type Method, type Params, type Reply, type Subscriber } from "./host";
 
 export type FakeOptions = {
@@ -525,20 +525,7 @@ export class FakeHost implements Host {
       this.#sendServers();
       return { id: server, file_hash: this.#hash };
     },
-    "server.parse_paste": ({ text }) =>
-      text.includes("bad")
-        ? { proposals: [], message: "No server was found in this text." }
-        : {
-            proposals: [
-              {
-                name: "filesystem",
-                entry: '{\n  "command": "npx",\n  "args": [\n    "-y",\n    "@modelcontextprotocol/server-filesystem",\n    "/home/ada"\n  ]\n}',
-                reasons: [],
-                notes: ["The package has no version: every start may run a newer one."],
-                exists: this.#servers.some((s) => s.name === "filesystem"),
-              },
-            ],
-          },
+    "server.parse_paste": ({ text }) => pastedServers(text, (name) => this.#servers.some((s) => s.name === name)),
     "server.add_sample": ({ id }) => {
       this.#servers.push({ name: "sample", description: "A small server to try things on.", summary: "mework sample-server", tools: sampleTools });
       this.#agreed.add("sample");

@@ -3,6 +3,7 @@
 import type { ConsentView } from "../host/api";
 import type { EntryDraft } from "./draft.svelte";
 import { Edits } from "./edits.svelte";
+import { Pasting } from "./pasting.svelte";
 import { visibleLine } from "../lib/text/visible";
 import { words } from "../words";
 
@@ -53,8 +54,8 @@ export class View {
   help = $state(false);
   /** The level a pasted server would go to; null when the panel is closed. */
   adding = $state<string | null>(null);
-  /** What was pasted or typed there; it outlives the panel, as drafts do, and this page alone knows it. */
-  pasted = $state("");
+  /** What was pasted or typed there, and made of it; it outlives the panel, as drafts do. */
+  readonly pasting = new Pasting();
   /** The server whose details are open on the MCP page. */
   detail = $state<string | null>(null);
   reviews = $state.raw<ReadonlyMap<string, Review>>(new Map());
@@ -63,7 +64,7 @@ export class View {
   /** Entries that are being edited, by server; they outlive their rows. */
   drafts = $state.raw<ReadonlyMap<string, EntryDraft>>(new Map());
   /** Text that no file holds yet, and that is gone with this page (B43). */
-  readonly unsaved = $derived(this.pasted.trim() !== "" || [...this.drafts.values()].some((draft) => draft.dirty));
+  readonly unsaved = $derived(!this.pasting.empty || [...this.drafts.values()].some((draft) => draft.dirty));
   toasts = $state.raw<Toast[]>([]);
   /** Said to screen readers. */
   said = $state("");

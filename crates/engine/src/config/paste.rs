@@ -4,6 +4,8 @@
 mod lines;
 mod name;
 
+use std::collections::HashSet;
+
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions};
 
@@ -41,6 +43,8 @@ pub enum PasteProblem {
     TooLarge,
     #[error("{}", of_text(.0))]
     Json(FileProblem),
+    #[error("{} is declared twice in this text, so it is unclear which one is meant. Rename or remove one.", json::quoted(.name))]
+    Twice { name: String },
     #[error("This JSON declares no server. A server has a `command` or a `url`, under its name.")]
     NoServer,
     #[error("The quotes in this command line do not match.")]
@@ -68,8 +72,7 @@ pub async fn propose(level: &Level, text: &str) -> Result<Vec<Proposal>, PastePr
     };
     let mut proposals = Vec::with_capacity(found.len());
     for Pasted { name, entry } in &found {
-        let twice = found.iter().filter(|other| other.name == *name).count() > 1;
-        let (reasons, notes) = match entry::check(level, &listing.file, name, entry, twice).await {
+        let (reasons, notes) = match entry::check(level, &listing.file, name, entry, false).await {
             ServerEntry::Ready(server) => (Vec::new(), server.notes),
             ServerEntry::Unavailable(mut unavailable) => {
                 unavailable.reasons.retain(|reason| entry::check_name(name) != Err(reason.as_str()));
@@ -81,7 +84,7 @@ pub async fn propose(level: &Level, text: &str) -> Result<Vec<Proposal>, PastePr
     Ok(proposals)
 }
 
-/// The servers a text declares. `is_program`: whether a word names a program on this machine.
+/// The servers a text declares, each under a name of its own. `is_program`: whether a word names a program on this machine.
 pub fn parse(text: &str, is_program: impl Fn(&str) -> bool) -> Result<Vec<Pasted>, PasteProblem> {
     if text.len() > limits::CONFIG_FILE_BYTES {
         return Err(PasteProblem::TooLarge);
@@ -201,11 +204,14 @@ fn of_json(json: &Json) -> Result<Vec<Pasted>, PasteProblem> {
     let members = json.as_object().ok_or(PasteProblem::NoServer)?;
     for key in ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp_servers"] {
         if let Some(Json::Object(map)) = member(members, key) {
+            once(members, |name| name == key)?;
             return of_map(map);
         }
     }
     if let Some(Json::Object(inner)) = member(members, "mcp") {
+        once(members, |name| name == "mcp")?;
         if let Some(Json::Object(map)) = member(inner, "servers") {
+            once(inner, |name| name == "servers")?;
             return of_map(map);
         }
         if !is_entry(inner) && !inner.is_empty() && inner.iter().all(|(_, v)| v.as_object().is_some_and(is_entry)) {
@@ -221,11 +227,21 @@ fn of_json(json: &Json) -> Result<Vec<Pasted>, PasteProblem> {
     Err(PasteProblem::NoServer)
 }
 
+/// Refuses a name that is written twice, of a server or of what holds them (B3): taking one of the two would be a guess.
+fn once<'a>(members: &'a [(String, Json)], which: impl Fn(&str) -> bool) -> Result<(), PasteProblem> {
+    let mut seen: HashSet<&'a str> = HashSet::new();
+    match members.iter().map(|(name, _)| name.as_str()).find(|name| which(name) && !seen.insert(name)) {
+        Some(name) => Err(PasteProblem::Twice { name: name.into() }),
+        None => Ok(()),
+    }
+}
+
 /// Every member is a server, whatever it holds: what is wrong with it is said with it.
 fn of_map(map: &[(String, Json)]) -> Result<Vec<Pasted>, PasteProblem> {
     if map.is_empty() {
         return Err(PasteProblem::NoServer);
     }
+    once(map, |_| true)?;
     Ok(map
         .iter()
         .map(|(name, value)| match value.as_object() {

@@ -1,5 +1,7 @@
 //! Command lines: `claude mcp add …` and its like, a plain command, an address.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{Json, PasteProblem, Pasted, lenient, name, of_entry};
 use crate::config::expand::is_variable_name;
 
@@ -17,7 +19,29 @@ pub fn parse(text: &str, is_program: &impl Fn(&str) -> bool) -> Result<Vec<Paste
         let line = line.strip_prefix("$ ").or_else(|| line.strip_prefix("> ")).unwrap_or(line);
         found.push(one(line, is_program)?);
     }
+    numbered(&mut found);
     if found.is_empty() { Err(PasteProblem::NotUsable) } else { Ok(found) }
+}
+
+/// Gives every line's server a name of its own: most of these names are our guess, which two lines may share.
+fn numbered(found: &mut [Pasted]) {
+    let mut taken: HashSet<String> = found.iter().map(|one| one.name.clone()).collect();
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for one in found {
+        let time = times.entry(one.name.clone()).or_insert(0);
+        *time += 1;
+        if *time == 1 {
+            continue;
+        }
+        let name = loop {
+            let name = format!("{}-{time}", one.name);
+            if taken.insert(name.clone()) {
+                break name;
+            }
+            *time += 1;
+        };
+        one.name = name;
+    }
 }
 
 fn one(line: &str, is_program: &impl Fn(&str) -> bool) -> Result<Pasted, PasteProblem> {

@@ -54,6 +54,41 @@ fn json_in_every_common_shape() {
     assert_eq!(one(r#"{"a": {"command": "x", "command": "y"}}"#).1, r#"{ "command": "x", "command": "y" }"#);
 }
 
+/// B3: of two servers of one name neither is taken, and the sentence names them.
+#[test]
+fn b3_a_name_that_stands_twice_is_said() {
+    let said = |text: &str| parse(text, |_| false).map_err(|e| e.to_string());
+    for text in [
+        r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "z"}, "a": {"command": "y"}}}"#,
+        r#"{"mcpServers": {"a": {"command": "x"}, "a": 5}}"#,
+        r#"{"mcp": {"servers": {"a": {"command": "x"}, "a": {"command": "x"}}}}"#,
+        r#""a": {"command": "x"}, "a": {"command": "y"},"#,
+        r#"{"a": {"command": "x"}, /* again */ "a": {"command": "y"}}"#,
+    ] {
+        let sentence = "`a` is declared twice in this text, so it is unclear which one is meant. Rename or remove one.";
+        assert_eq!(said(text), Err(sentence.into()), "{text}");
+    }
+    for (text, name) in [
+        (r#"{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "y"}}}"#, "mcpServers"),
+        (r#"{"mcp": {"servers": {"a": {"command": "x"}}, "servers": {"b": {"command": "y"}}}}"#, "servers"),
+        (r#"{"mcp": {"a": {"command": "x"}}, "mcp": {"b": {"command": "y"}}}"#, "mcp"),
+    ] {
+        assert!(said(text).unwrap_err().starts_with(&format!("`{name}` is declared twice")), "{text}");
+    }
+    // What is no server may stand as it likes.
+    assert_eq!(one(r#"{"inputs": [], "inputs": [], "mcpServers": {"a": {"command": "x"}}}"#).0, "a");
+}
+
+#[test]
+fn lines_whose_names_are_the_same_are_numbered() {
+    let names = |text: &str| found(text).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(
+        names("https://a.example.com/x\nhttps://b.example.com/y\nhttps://c.example.com/z"),
+        ["example", "example-2", "example-3"]
+    );
+    assert_eq!(names("claude mcp add a -- x\nclaude mcp add a-2 -- y\nclaude mcp add a -- z"), ["a", "a-2", "a-3"]);
+}
+
 #[test]
 fn add_lines_of_other_programs() {
     let everything = pair(
