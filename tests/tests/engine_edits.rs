@@ -54,7 +54,7 @@ async fn b35_what_cannot_be_sent_is_refused_and_the_card_waits_on() {
         ("{\"a\": }", "line 1, column 7"),
         ("{\"a\": 1, \"a\": 2}", "`a` is written twice"),
         ("{\"a\": 1} {}", "trailing characters"),
-        (deep.as_str(), "recursion limit"),
+        (deep.as_str(), "deeper than 127 levels"),
         (large.as_str(), "2097152"),
     ] {
         let error = edit(&c.window, &card, arguments).await.unwrap_err();

@@ -1,5 +1,6 @@
 //! What may be written on the command line. Shapes and help texts only; what each command does stands in its own module.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -220,6 +221,20 @@ pub struct Doctor {
     pub workspaces: Workspaces,
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub output: Format,
+}
+
+/// Whether a command line that could not be read asks for JSON: by its last `-o`, or because its command gives it anyway.
+pub fn wants_json(line: impl Iterator<Item = OsString>) -> bool {
+    let words: Vec<OsString> = line.take_while(|word| word != "--").collect();
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let asked = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
+        "-o" | "--output" => Some(words.get(at + 1).copied().unwrap_or_default()),
+        word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o=")).or_else(|| word.strip_prefix("-o")),
+    });
+    match asked {
+        Some(format) => format == "json",
+        None => words.starts_with(&["mcp", "get"]),
+    }
 }
 
 #[cfg(test)]

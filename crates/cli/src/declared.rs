@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mework_engine::config::{FileState, Level, Listing, Scope, ServerEntry, Transport};
+use mework_engine::conversation::BadFolder;
 use mework_engine::engine::{Engine, Look};
+use mework_engine::machine::{Machine, Surroundings};
 use mework_engine::text::display_line;
 
 use crate::args::{self, Workspaces};
@@ -37,12 +39,28 @@ impl Declared {
         Ok((look, Self { levels, home }))
     }
 
+    /// For a command that has no use for what is kept.
+    pub async fn read(workspaces: &Workspaces, surroundings: Surroundings) -> Result<Self, Stop> {
+        let home = surroundings.home.clone();
+        let folders = folders(workspaces, &home)?;
+        let levels = Look::declared(&Machine::local(surroundings), &folders).await;
+        Ok(Self { levels, home })
+    }
+
     /// For a command that changes, starts or calls something; the engine is to be shut down afterwards.
     pub async fn open(workspaces: &Workspaces) -> Result<(Arc<Engine>, Self), Stop> {
         let surroundings = surroundings::surroundings()?;
         let home = surroundings.home.clone();
         let folders = folders(workspaces, &home)?;
+        // Servers are named by ids, which are text, when they are started or changed.
+        if home.to_str().is_none() {
+            return Err(Stop::usage(format!(
+                "The path of the home folder {} is not UTF-8, so its servers can only be listed. Set MEWORK_HOME to another folder.",
+                display_line(&home.display().to_string())
+            )));
+        }
         let engine = surroundings::engine(surroundings, "the command line").await?;
+        engine.notices().iter().for_each(|notice| note(notice));
         engine.bring_workspaces(folders);
         let levels = engine.listings().await;
         Ok((engine, Self { levels, home }))
@@ -214,24 +232,40 @@ fn native(scope: args::Scope) -> Result<(), Stop> {
     }
 }
 
-/// The workspaces of a command: those it names, else the current folder if it declares servers and is not the home folder.
+/// The workspaces of a command: those it names, else the current folder if it declares servers. The home folder is none.
 fn folders(named: &Workspaces, home: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let real_home = dunce::canonicalize(home).ok();
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in &named.workspaces {
         let found = dunce::canonicalize(folder).ok().filter(|found| found.is_dir());
         let found = found.ok_or_else(|| {
             Stop::usage(format!("The workspace {} is not an existing folder.", display_line(&folder.display().to_string())))
         })?;
+        if real_home.as_ref() == Some(&found) {
+            note(&format!("{}: {}", tilde(folder, home), BadFolder::Home));
+            continue;
+        }
+        // The path is part of its servers' ids, and those are text: two such folders would have the same.
+        if found.to_str().is_none() {
+            return Err(Stop::usage(format!(
+                "{} cannot be a workspace, because its path is not UTF-8. Rename the folder, or choose another.",
+                tilde(&found, home)
+            )));
+        }
         if !folders.contains(&found) {
             folders.push(found);
         }
     }
-    if folders.is_empty()
+    if named.workspaces.is_empty()
         && let Ok(current) = std::env::current_dir()
-        && dunce::canonicalize(home).is_ok_and(|home| dunce::canonicalize(&current).is_ok_and(|current| home != current))
+        && real_home.is_some_and(|home| dunce::canonicalize(&current).is_ok_and(|current| home != current))
         && [".mework", ".naiword"].iter().any(|folder| current.join(folder).join("mcp.json").symlink_metadata().is_ok())
     {
-        folders.push(current);
+        if current.to_str().is_some() {
+            folders.push(current);
+        } else {
+            note("The current folder does not count as a workspace, because its path is not UTF-8. Rename the folder.");
+        }
     }
     Ok(folders)
 }

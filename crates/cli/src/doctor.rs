@@ -1,13 +1,13 @@
-//! `mework doctor`: what this computer has and lacks for MCP servers. It starts no server; what an earlier Mework that
-//! died left running, it ends, as every start of Mework does.
+//! `mework doctor`: what this computer has and lacks for MCP servers. It starts no server and
+//! leaves the data folder as it is; what an earlier Mework that died left running, it ends, as every start of Mework does.
 
 use std::process::ExitCode;
 
 use mework_engine::config::{FileState, ServerEntry};
+use mework_engine::engine::{Database, Look};
 use mework_engine::machine::Machine;
 use mework_engine::machine::process::{ResolveError, sweep};
 use mework_engine::text::display_line;
-use mework_engine::wire::Empty;
 use serde_json::json;
 
 use crate::args::{self, Format};
@@ -77,34 +77,35 @@ async fn examine(args: &args::Doctor) -> Result<Vec<Line>, Stop> {
         }
     }
     line(Finding::Fine, "data folder", tilde(&surroundings.data, &home));
-    match Declared::open(&args.workspaces).await {
-        Ok((engine, declared)) => {
-            line(Finding::Fine, "database", "It can be read and written.".into());
-            for notice in engine.snapshot(Empty {}).await?.notices {
-                line(Finding::Missing, "start", notice);
-            }
-            for (_, listing) in &declared.levels {
-                let file = declared.tilde(&listing.file);
-                match &listing.state {
-                    FileState::Absent => line(Finding::Fine, &file, "There is no such file yet.".into()),
-                    FileState::Ignored { message } => line(Finding::Problem, &file, message.clone()),
-                    FileState::Read { .. } => {
-                        let usable = listing.servers.values().filter(|entry| matches!(entry, ServerEntry::Ready(_))).count();
-                        let all = listing.servers.len();
-                        let servers = if all == 1 { "server" } else { "servers" };
-                        line(Finding::Fine, &file, format!("{all} {servers} declared, {usable} usable."));
-                    }
-                }
-                for entry in listing.servers.values() {
-                    if let ServerEntry::Unavailable(entry) = entry {
-                        line(Finding::Problem, &entry.id.name, entry.reasons.join(" "));
-                    }
-                }
-            }
-            engine.shutdown().await;
+    match Look::database(&surroundings.data).await {
+        Ok(Database::Absent) => line(Finding::Fine, "database", "There is none yet. The first start makes it.".into()),
+        Ok(Database::Sound) => line(Finding::Fine, "database", "It can be read and written.".into()),
+        Ok(Database::Older) => {
+            let words =
+                "It is of an older version. The next start brings it to this one's format and keeps a copy of the old one.";
+            line(Finding::Fine, "database", words.into());
         }
-        Err(Stop::Usage(message)) => return Err(Stop::Usage(message)),
-        Err(Stop::Failed(error)) => line(Finding::Problem, "database", error.message),
+        Ok(Database::Damaged(words)) => line(Finding::Problem, "database", words),
+        Err(error) => line(Finding::Problem, "database", error.message),
+    }
+    let declared = Declared::read(&args.workspaces, surroundings).await?;
+    for (_, listing) in &declared.levels {
+        let file = declared.tilde(&listing.file);
+        match &listing.state {
+            FileState::Absent => line(Finding::Fine, &file, "There is no such file yet.".into()),
+            FileState::Ignored { message } => line(Finding::Problem, &file, message.clone()),
+            FileState::Read { .. } => {
+                let usable = listing.servers.values().filter(|entry| matches!(entry, ServerEntry::Ready(_))).count();
+                let all = listing.servers.len();
+                let servers = if all == 1 { "server" } else { "servers" };
+                line(Finding::Fine, &file, format!("{all} {servers} declared, {usable} usable."));
+            }
+        }
+        for entry in listing.servers.values() {
+            if let ServerEntry::Unavailable(entry) = entry {
+                line(Finding::Problem, &entry.id.name, entry.reasons.join(" "));
+            }
+        }
     }
     let message = match left {
         0 => "None.".to_owned(),

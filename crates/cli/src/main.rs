@@ -37,13 +37,28 @@ fn main() -> ExitCode {
     mework_engine::machine::panics_to_stderr();
     mework_engine::machine::process::supervise_if_asked();
     mework_engine::machine::warnings_to_stderr();
-    match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error),
+    };
+    match cli.command {
         None => desktop::open(),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Mcp(command)) => mcp::run(command),
         Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::SampleServer) => sample_server::run(),
     }
+}
+
+/// A command line that is none, or a request for help. With `-o json`, stdout gets its one document here too.
+fn misread(error: &clap::Error) -> ExitCode {
+    // Without a stream to say it on, the exit code is what is left.
+    let _ = error.print();
+    if error.use_stderr() && args::wants_json(std::env::args_os().skip(1)) {
+        let words = error.render().to_string();
+        output::print_refusal(words.trim().trim_start_matches("error: "));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Runs one command on a single thread: it waits far more than it computes, and starts sooner that way.

@@ -35,13 +35,18 @@ impl Stop {
     pub fn end(&self, format: Format) -> ExitCode {
         note(&self.to_string());
         if format == Format::Json {
-            print_json(&json!({ "ok": false, "error": display(&self.to_string()) }));
+            print_refusal(&self.to_string());
         }
         match self {
             Self::Usage(_) => ExitCode::from(2),
             Self::Failed(_) => ExitCode::FAILURE,
         }
     }
+}
+
+/// The document of a command that cannot be carried out.
+pub fn print_refusal(why: &str) {
+    print_json(&json!({ "ok": false, "error": display(why) }));
 }
 
 /// Writes to stdout. A reader that went away (`| head`) wants no more and no complaint.

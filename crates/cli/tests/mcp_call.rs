@@ -54,6 +54,12 @@ fn wrong_arguments_reach_no_server() {
         (2, vec!["echo", "message"], "\"message\" is not key=value."),
         (2, vec!["echo", "--args", "[1]"], "--args must be a JSON object,"),
         (2, vec!["echo", "--args", "{"], "--args is not JSON: "),
+        (2, vec!["echo", "--args", r#"{"a":1e999}"#], "--args cannot be used. A number in the arguments is greater than 1.79"),
+        (
+            2,
+            vec!["echo", "--args", r#"{"a":"\ud83d"}"#],
+            "--args cannot be used. A string in the arguments holds half a surrogate",
+        ),
         (2, vec!["echo", "a=1", "--args", "{}"], "error: the argument '[KEY=VALUE]...' cannot be used with"),
         (1, vec!["add", "a=two", "b=1"], "`a` must be a number, and \"two\" is not."),
     ] {
@@ -148,6 +154,10 @@ fn a_result_keeps_every_digit() {
     let same = structured.replace('"', r#"\""#).replace(',', ", ");
     home.global(json!({ "exact": entry(&same) }));
     assert_eq!(home.run(&call).out, format!("{}\n", structured.replace(',', ", ")));
+    // How a number or a string is written says nothing.
+    let other_way = same.replace("1.10", "11E-1").replace("[-0.0]", "[0]").replace("rate", r"\\u0072ate");
+    home.global(json!({ "exact": entry(&other_way) }));
+    assert_eq!(home.run(&call).out, format!("{}\n", other_way.replace(r#"\""#, "\"").replace(r"\\", r"\")));
     home.global(json!({ "exact": entry(&same.replace("345,", "346,")) }));
     assert_eq!(home.run(&call).out, format!("{}\n{tree}\n", structured.replace("345,", "346,").replace(',', ", ")));
 }

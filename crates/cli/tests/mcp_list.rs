@@ -138,6 +138,27 @@ fn wrong_usage_is_exit_code_2() {
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
         assert!(ran.err.starts_with(message), "{args:?}: {}", ran.err);
     }
+    // With -o json, or where JSON is what there is, what was not understood is a document too.
+    for args in [
+        ["mcp", "list", "-o", "json", "--nonsense"].as_slice(),
+        &["mcp", "test", "--nonsense", "-ojson"],
+        &["mcp", "remove", "--output=json"],
+        &["mcp", "call", "--output", "json", "only-a-name"],
+        &["mcp", "add", "a", "-o", "json", "--scope", "nowhere", "--", "x", "-o", "text"],
+        &["mcp", "nonsense", "-o", "json"],
+        &["doctor", "-o=json", "nonsense"],
+        &["mcp", "get"],
+    ] {
+        let ran = home.run(args);
+        let document = ran.json();
+        let error = document["error"].as_str().unwrap();
+        assert_eq!((ran.code, &document, document.as_object().unwrap().len()), (2, &json!({ "ok": false, "error": error }), 2));
+        assert_eq!(ran.err.trim_end(), format!("error: {error}"), "{args:?}");
+    }
+    for args in [["mcp", "get", "-o", "text"].as_slice(), &["mcp", "add", "--nonsense", "--", "x", "-o", "json"]] {
+        assert_eq!(home.run(args).out, "", "{args:?}");
+    }
+    assert!(home.run(&["mcp", "list", "-o", "json", "--help"]).out.starts_with("Every declared server"));
     // With -o json there is a document all the same.
     let ran = home.run(&["mcp", "list", "-o", "json", "-w", "/no/such/folder"]);
     assert_eq!(
@@ -179,9 +200,11 @@ fn showing_leaves_the_data_folder_as_it_was() {
     let top = home.data().split('/').next().unwrap();
     assert!(!home.path(top).exists());
     assert_eq!(home.run(&["doctor"]).code, 0);
+    assert!(!home.path(top).exists());
+    assert_eq!(home.run(&["mcp", "test"]).code, 0);
     let processes = || home.path(home.data()).join("run").read_dir().unwrap().count();
     assert_eq!(processes(), 0);
-    for args in [["mcp", "list"].as_slice(), &["mcp", "get", "a"]] {
+    for args in [["mcp", "list"].as_slice(), &["mcp", "get", "a"], &["doctor"]] {
         assert_eq!(home.run(args).code, 0);
     }
     assert_eq!(processes(), 0);
@@ -263,4 +286,82 @@ fn no_color_is_respected() {
     assert!(!plain.contains('\u{1b}') && plain.contains("unavailable"), "{plain}");
     // No terminal, no colour.
     assert!(!home.run(&["mcp", "list"]).out.contains('\u{1b}'));
+}
+
+/// The home folder's own servers are the global ones: listed once, and their names mean one.
+#[test]
+fn the_home_folder_is_no_workspace() {
+    let home = Home::new();
+    home.global(json!({ "a": { "command": "x" } }));
+    let root = home.root();
+    let words = "~: This is your home folder. Its servers are the global ones already: choose a folder below it.\n";
+    let ran = home.run(&["mcp", "list", "-w", root.to_str().unwrap(), "-o", "json"]);
+    let document = ran.json();
+    assert_eq!((ran.code, ran.err.as_str()), (0, words));
+    assert_eq!((document["servers"].as_array().unwrap().len(), document["files"].as_array().unwrap().len()), (1, 1));
+    let ran = home.run(&["mcp", "get", "a", "-w", root.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, words));
+    let ran = home.run(&["mcp", "add", "b", "-w", root.to_str().unwrap(), "--", "x"]);
+    assert_eq!((ran.code, ran.err), (2, format!("{words}There is no workspace here. Give its folder with -w.\n")));
+}
+
+/// Systems other than these refuse such names, or have none.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_is_not_utf_8_is_shown_as_far_as_it_is_and_no_workspace() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let odd = home.root().join(OsStr::from_bytes(b"odd\xff"));
+    std::fs::create_dir_all(odd.join(".mework")).unwrap();
+    std::fs::write(odd.join(".mework/mcp.json"), r#"{ "mcpServers": { "a": { "command": "x" } } }"#).unwrap();
+    let run = |args: &[&str], change: &dyn Fn(&mut std::process::Command)| {
+        let mut command = home.command(args);
+        change(&mut command);
+        let output = command.output().unwrap();
+        let text = |bytes: Vec<u8>| harness::short(&String::from_utf8(bytes).unwrap(), &home.root());
+        Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    };
+    let words = "~/odd\u{fffd} cannot be a workspace, because its path is not UTF-8. Rename the folder, or choose another.";
+    for args in [
+        ["mcp", "list", "-o", "json"].as_slice(),
+        &["mcp", "get", "a"],
+        &["mcp", "test", "a", "-o", "json"],
+        &["mcp", "call", "a", "tool", "-o", "json"],
+        &["mcp", "add", "b", "--transport", "http", "http://localhost/", "-o", "json"],
+        &["mcp", "remove", "a", "-o", "json"],
+        &["doctor", "-o", "json"],
+    ] {
+        let ran = run(args, &|command| {
+            command.arg("-w").arg(&odd);
+        });
+        assert_eq!((ran.code, ran.json(), ran.err.trim_end()), (2, json!({ "ok": false, "error": words }), words), "{args:?}");
+    }
+    // As the current folder it counts as none.
+    let ran = run(&["mcp", "list", "-o", "json"], &|command| {
+        command.current_dir(&odd);
+    });
+    assert_eq!((ran.code, ran.json()["servers"].clone()), (0, json!([])));
+    assert!(ran.err.starts_with("The current folder does not count as a workspace"), "{}", ran.err);
+    // As the home folder it is shown with the sign for what is no text, and its servers have no ids to start or change them by.
+    let home_of = |args: &[&str]| {
+        run(args, &|command| {
+            command.env("MEWORK_HOME", &odd);
+        })
+    };
+    for args in [["mcp", "list", "-o", "json"].as_slice(), &["mcp", "get", "a"]] {
+        let ran = home_of(args);
+        assert!(ran.code == 0 && ran.out.contains("odd\u{fffd}/.mework/mcp.json"), "{args:?}: {ran:?}");
+    }
+    assert_eq!(home_of(&["doctor", "-o", "json"]).code, 0);
+    for args in [
+        ["mcp", "test", "a", "--yes"].as_slice(),
+        &["mcp", "call", "a", "tool", "--yes"],
+        &["mcp", "add", "b", "--", "y"],
+        &["mcp", "remove", "a"],
+    ] {
+        let ran = home_of(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        assert!(ran.err.starts_with("The path of the home folder ~/odd\u{fffd} is not UTF-8"), "{}", ran.err);
+    }
 }

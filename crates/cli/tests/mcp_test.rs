@@ -181,6 +181,34 @@ fn a_server_that_hangs_delays_no_others_lines_and_ctrl_c_leaves_nothing() {
 }
 
 #[test]
+fn ctrl_c_leaves_no_server_out_of_the_document() {
+    let home = Home::new();
+    let mark = "test-stopped";
+    let hangs = |name: &str| {
+        let script = format!("touch {}; exec sleep 1000", home.path(name).display());
+        json!({ "command": "sh", "args": ["-c", script], "env": { "TEST_MARK": mark } })
+    };
+    home.global(json!({ "first": hangs("first.up"), "wrong": {}, "last": hangs("last.up") }));
+    let args = ["mcp", "test", "--yes", "-o", "json", "first", "wrong", "last"];
+    let process = home.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !["first.up", "last.up"].iter().all(|file| home.path(file).exists()) {
+        assert!(std::time::Instant::now() < give_up, "they never started");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(std::process::Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap().success());
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let servers = document["servers"].as_array().unwrap();
+    let told = |at: usize| (servers[at]["name"].as_str().unwrap(), &servers[at]["ok"], servers[at]["error"].as_str().unwrap());
+    assert_eq!((told(0), told(2)), (("first", &json!(false), "Stopped."), ("last", &json!(false), "Stopped.")));
+    assert_eq!((servers.len(), told(1).0), (3, "wrong"));
+    assert_ne!(told(1).2, "Stopped.");
+    gone(mark);
+}
+
+#[test]
 fn an_unknown_name_tests_nothing() {
     let home = Home::new();
     home.global(json!({ "sample": sample("test-unknown") }));

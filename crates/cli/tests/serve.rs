@@ -317,3 +317,12 @@ async fn ctrl_c_leaves_no_server_running() {
     assert_eq!(tokio::task::spawn_blocking(move || served.interrupt()).await.unwrap(), Some(0));
     harness::gone(mark);
 }
+
+#[test]
+fn the_page_is_a_folder() {
+    let home = Home::new();
+    let file = home.write("index.html", INDEX);
+    let ran = home.run(&["serve", "--ui", file.to_str().unwrap()]);
+    let words = "~/index.html is no folder. --ui takes the folder that holds index.html.\n";
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.replace('\\', "/").as_str()), (1, "", words));
+}

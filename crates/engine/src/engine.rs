@@ -35,7 +35,7 @@ use crate::wire::*;
 
 pub use events::Subscription;
 pub use host::{Capabilities, Headless, Host, Noteworthy};
-pub use look::Look;
+pub use look::{Database, Look};
 
 /// Who decides about one call when there is no window to show a card in: a terminal.
 pub trait Asker: Send + Sync {
@@ -128,6 +128,11 @@ fn notices(opened: Opened) -> Vec<String> {
 }
 
 impl Engine {
+    /// What a person should know about this start.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
     /// Opens the data folder and everything in it. `client` says who this is where people read it ("the window",
     /// "mework serve"): another process that finds a conversation taken shows it (B41).
     pub async fn open(surroundings: Surroundings, host: Arc<dyn Host>, client: &str) -> Result<Arc<Self>> {

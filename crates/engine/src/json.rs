@@ -153,6 +153,36 @@ pub fn reckonable(raw: &RawValue) -> Result<(String, bool), Unreadable> {
     Ok((text, replaced))
 }
 
+/// [`compact`], with each number in one way to write it (`1.50e2` and `150`): two texts that say the same, in the same order,
+/// have the same one.
+pub fn meaning(raw: &RawValue) -> Result<String, Unreadable> {
+    let mut text = String::new();
+    tokens(raw, |token| match amount(token) {
+        Some(amount) => text.push_str(&amount),
+        None => text.push_str(token),
+    })?;
+    Ok(text)
+}
+
+/// A number's sign, digits and magnitude. None for what is no number, or has a power that is a number beyond all use.
+fn amount(token: &str) -> Option<String> {
+    let (sign, rest) = token.strip_prefix('-').map_or(("", token), |rest| ("-", rest));
+    if !rest.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (digits, power) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let digits = format!("{whole}{part}");
+    let digits = digits.trim_start_matches('0');
+    let kept = digits.trim_end_matches('0');
+    if kept.is_empty() {
+        return Some("0".into());
+    }
+    let ends = i128::try_from(digits.len() - kept.len()).ok()? - i128::try_from(part.len()).ok()?;
+    let power = power.parse::<i128>().ok()?.checked_add(ends)?;
+    Some(format!("{sign}{kept}e{power}"))
+}
+
 /// Goes through the text token by token, strings in their shortest form.
 fn tokens(raw: &RawValue, mut token: impl FnMut(&str)) -> Result<(), Unreadable> {
     let (mut rest, mut depth) = (raw.get(), 0_usize);

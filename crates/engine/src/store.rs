@@ -23,7 +23,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use consents::{ChangedTool, ConsentRow, SeenTool};
 pub use conversations::{ConversationRow, Counts, WorkspaceRow};
 pub use leases::{Holder, Lease};
-pub use look::{Kept, look};
+pub use look::{Condition, Kept, examine, look};
 pub use transcript::{EntryRow, Recent, SentArguments};
 
 const DATABASE: &str = "mework.db";
@@ -55,6 +55,11 @@ pub enum StoreError {
          one, and try again"
     )]
     OlderInUse { path: PathBuf },
+    #[error(
+        "{path} is a folder, and the database is kept in a file of that name. Move the folder away, or set MEWORK_HOME to use another \
+         home"
+    )]
+    Folder { path: PathBuf },
     #[error("{path} cannot be used: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error(
@@ -265,8 +270,14 @@ fn private_file(path: &Path) -> Result<fs::File> {
     options.open(path).map_err(|source| StoreError::Io { path: path.to_owned(), source })
 }
 
+/// What SQLite has no words for: a folder in the file's place.
+fn no_folder(path: &Path) -> Result<()> {
+    if path.is_dir() { Err(StoreError::Folder { path: path.to_owned() }) } else { Ok(()) }
+}
+
 /// One connection, set up the same way everywhere. Its `-wal` and `-shm` files take the database's own mode bits.
 fn connect(path: &Path) -> Result<Connection> {
+    no_folder(path)?;
     private_file(path)?;
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     setup(&connection)?;

@@ -60,7 +60,7 @@ pub async fn run(mut args: args::Add) -> Ended {
             "id": id,
             "name": name,
             "scope": scope_name(level),
-            "file": written.map_or(&listing.file, |choice| &choice.entry.id().file),
+            "file": written.map_or(&listing.file, |choice| &choice.entry.id().file).to_string_lossy(),
             "replaced": replaces,
             "state": written.map(Choice::state),
             "reasons": written.map(Choice::reasons).unwrap_or_default(),

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use mework_engine::approval::Why;
 use mework_engine::config::ServerEntry;
 use mework_engine::engine::{Answer, Asker, CallArguments, CallOnce};
-use mework_engine::json::compact;
+use mework_engine::json::meaning;
 use mework_engine::text::{display, display_line};
 use mework_engine::tools::arguments::parse;
 use mework_engine::wire::{Block, CallEntry, CallOutcome, CallState, Card, Progress};
@@ -59,7 +59,11 @@ fn arguments(args: &args::Call) -> Result<CallArguments, Stop> {
         Some(text) => match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(_)) => Ok(CallArguments::Json(text.clone())),
             Ok(_) => Err(Stop::usage("--args must be a JSON object, for example --args '{\"message\": \"hello\"}'.")),
-            Err(error) => Err(Stop::usage(format!("--args is not JSON: {error}."))),
+            // JSON by its grammar may still hold what no value can; the engine has the words for that.
+            Err(error) => Err(Stop::usage(match (serde_json::from_str::<&RawValue>(text), parse(text)) {
+                (Ok(_), Err(problem)) => format!("--args cannot be used. {}", problem.message),
+                (Ok(_) | Err(_), _) => format!("--args is not JSON: {error}."),
+            })),
         },
         None => {
             let pairs = args.pairs.iter().map(|pair| match pair.split_once('=') {
@@ -246,11 +250,11 @@ fn done(json: bool, outcome: &CallOutcome) -> bool {
     !is_error
 }
 
-/// Whether a text says the same, digit by digit.
+/// Whether a text says the same, to the last digit; the window goes by the same rule.
 fn repeats(block: &Block, structured: &RawValue) -> bool {
     let Block::Text { text } = block else { return false };
-    let compact = |text: &str| serde_json::from_str::<&RawValue>(text).ok().and_then(|raw| compact(raw).ok());
-    compact(text).is_some_and(|text| Some(text) == compact(structured.get()))
+    let said = |text: &str| serde_json::from_str::<&RawValue>(text).ok().and_then(|raw| meaning(raw).ok());
+    said(text).is_some_and(|text| Some(text) == said(structured.get()))
 }
 
 fn block_text(block: &Block) -> String {

@@ -40,7 +40,7 @@ fn files(level: &Level, listing: &Listing) -> Vec<Value> {
         FileState::Ignored { message } => ("ignored", Some(message.clone())),
     };
     let file = |path: &Path, state: &str, message: Option<String>| {
-        let mut file = json!({ "path": path, "source": "native", "level": scope_name(level), "state": state });
+        let mut file = json!({ "path": path.to_string_lossy(), "source": "native", "level": scope_name(level), "state": state });
         if let Some(message) = message {
             file["message"] = message.into();
         }
@@ -69,7 +69,7 @@ pub fn server(choice: Choice<'_>, consent: Consent) -> Value {
         "name": id.name,
         "source": "native",
         "scope": choice.scope(),
-        "file": id.file,
+        "file": id.file.to_string_lossy(),
         "machine": id.machine.0,
         "transport": choice.transport(),
         "state": choice.state(),

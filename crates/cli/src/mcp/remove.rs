@@ -20,7 +20,7 @@ pub async fn run(args: args::Remove) -> Ended {
     engine.shutdown().await;
     if is_json(args.output) {
         print_json(
-            &json!({ "removed": choice.id(), "name": choice.name(), "scope": choice.scope(), "file": choice.listing.file }),
+            &json!({ "removed": choice.id(), "name": choice.name(), "scope": choice.scope(), "file": choice.listing.file.to_string_lossy() }),
         );
     } else {
         print(&format!("Removed {} from {}.\n", display_line(choice.name()), declared.tilde(&choice.listing.file)));

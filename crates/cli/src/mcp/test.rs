@@ -24,6 +24,7 @@ pub async fn run(args: args::Test) -> Ended {
     }
     let json = is_json(args.output);
     let style = Style::stdout();
+    let choices: Vec<Choice<'_>> = tests.iter().map(|test| test.choice).collect();
     let mut running: FuturesUnordered<_> =
         tests.into_iter().enumerate().map(|(place, test)| async move { (place, test.run(engine).await) }).collect();
     let mut reports: Vec<(usize, TestReport)> = Vec::new();
@@ -51,6 +52,12 @@ pub async fn run(args: args::Test) -> Ended {
     engine.shutdown().await;
     let ok = !stopped && reports.iter().all(|(_, report)| report.ok);
     if json {
+        // Those that were not done are told of too.
+        for (place, choice) in choices.into_iter().enumerate() {
+            if !reports.iter().any(|(done, _)| *done == place) {
+                reports.push((place, not_started(choice, "Stopped.".into(), None)));
+            }
+        }
         reports.sort_by_key(|(place, _)| *place);
         let servers: Vec<Value> = reports.into_iter().map(|(_, report)| json!(report)).collect();
         print_json(&json!({ "servers": servers }));
@@ -126,6 +133,7 @@ async fn named<'d>(engine: &Engine, declared: &'d Declared, args: &args::Test) -
     Ok(tests)
 }
 
+/// The report of a server that was not started, or not tested to the end.
 fn not_started(choice: Choice<'_>, message: String, stage: Option<Stage>) -> TestReport {
     let failed = |stage| StageInfo { stage, ms: 0, ok: false, message: Some(message.clone()) };
     TestReport {

@@ -26,6 +26,9 @@ impl Page {
         if let Some(folder) = folder {
             let folder =
                 folder.canonicalize().map_err(|e| format!("The page's folder {} cannot be used: {e}.", folder.display()))?;
+            if !folder.is_dir() {
+                return Err(format!("{} is no folder. --ui takes the folder that holds index.html.", folder.display()));
+            }
             return Ok(Self::Folder(folder));
         }
         #[cfg(feature = "ui")]

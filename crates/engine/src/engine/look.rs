@@ -1,7 +1,7 @@
 //! What a command that only shows needs: the servers that are declared, and what a person agreed to. No engine is opened for
 //! it, because that takes part in the data folder: a process is registered, leftovers are swept, files are watched.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::conversations::{REVIEW, settings};
 use super::servers::{levels, scope_of};
@@ -9,8 +9,24 @@ use crate::config::{self, Level, Listing, Server};
 use crate::conversation;
 use crate::error::Result;
 use crate::machine::{Machine, Surroundings};
-use crate::store::{self, Kept, StoreError};
+use crate::store::{self, Condition, Kept, StoreError};
 use crate::wire::{Consent, ConsentView, Review};
+
+/// What becomes of a damaged database.
+const NEXT_START: &str = "Once no Mework has it open, the next start sets it aside under another name and begins a new one: the \
+                          window, `mework serve`, or a command that tests, calls or changes a server.";
+
+/// A database as [`Look::database`] finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Database {
+    /// There is none yet.
+    Absent,
+    Sound,
+    /// Sound, in the format of an older version.
+    Older,
+    /// In words.
+    Damaged(String),
+}
 
 pub struct Look {
     machine: Machine,
@@ -30,8 +46,7 @@ impl Look {
             Err(StoreError::Damaged { path, why }) => {
                 notices.push(format!(
                     "The database {} is damaged ({why}), so what was agreed to is not known and every server is shown as one that \
-                     asks first. When no Mework has it open, the next one that starts, the window or `mework serve`, sets it aside \
-                     and begins a new one.",
+                     asks first. {NEXT_START}",
                     path.display()
                 ));
                 Kept::default()
@@ -45,6 +60,24 @@ impl Look {
     /// The levels as they are read now.
     pub async fn listings(&self) -> Vec<(Level, Listing)> {
         listings(&self.machine, &self.folders).await
+    }
+
+    /// The same for whoever has no use for what is kept.
+    pub async fn declared(machine: &Machine, folders: &[PathBuf]) -> Vec<(Level, Listing)> {
+        listings(machine, folders).await
+    }
+
+    /// How the database fares, all of it looked at and nothing done about it.
+    pub async fn database(data: &Path) -> Result<Database> {
+        Ok(match store::examine(data).await {
+            Ok(Condition::Absent) => Database::Absent,
+            Ok(Condition::Sound) => Database::Sound,
+            Ok(Condition::Older) => Database::Older,
+            Err(StoreError::Damaged { path, why }) => {
+                Database::Damaged(format!("The database {} is damaged ({why}). {NEXT_START}", path.display()))
+            }
+            Err(e) => return Err(e.into()),
+        })
     }
 
     /// Whether a person agreed to what this entry would start, as it stands now.

@@ -112,3 +112,25 @@ fn members_are_found_by_what_their_names_mean() {
     assert_eq!(string(raw(r#""\u0041""#)), Some("A".into()));
     assert_eq!(string(raw("5")), None);
 }
+
+#[test]
+fn the_same_said_in_two_ways_has_one_meaning() {
+    let meaning = |text: &str| super::meaning(serde_json::from_str::<&RawValue>(text).unwrap()).unwrap();
+    for (a, b, expected) in [
+        (r#"{ "a": [1, null, "x", true] }"#, r#"{"\u0061":[1,null,"\u0078",true]}"#, true),
+        ("1234567890123456789", "1234567890123456788", false),
+        ("[150, 0.5, -0.0, 1e999]", "[1.50e2, 5E-1, 0, 10.0e+998]", true),
+        ("-1", "1", false),
+        ("1e400", "1e401", false),
+        ("0e5", "-0", true),
+        (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, false),
+        (r#"{"a":1,"a":2}"#, r#"{"a":2}"#, false),
+        ("[1]", "[1,2]", false),
+        (r#""1""#, "1", false),
+        (r#""1.0""#, r#""1""#, false),
+        ("null", "false", false),
+        ("1e99999999999999999999999999999999999999999", "1e99999999999999999999999999999999999999998", false),
+    ] {
+        assert_eq!(meaning(a) == meaning(b), expected, "{a} and {b}");
+    }
+}

@@ -150,9 +150,15 @@ fn sound(path: &Path) -> Result<Connection> {
     let connection = connect(path)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    check(&connection)?;
+    Ok(connection)
+}
+
+/// Looks at every page.
+pub(super) fn check(connection: &Connection) -> Result<()> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict == "ok" {
-        Ok(connection)
+        Ok(())
     } else {
         Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(verdict)).into())
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::json::DEPTH;
 use crate::limits;
 use crate::text::display_capped;
 
@@ -73,11 +74,20 @@ pub fn parse(text: &str) -> Result<Arguments, Problem> {
         Err(error) => {
             let words = error.to_string();
             let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
-            Err(Problem {
-                pointer: String::new(),
-                message: format!("The arguments are not valid JSON: {}.", display_capped(words, SHOWN_CHARS)),
-                position: Some((error.line() as u32, error.column() as u32)),
-            })
+            let message = match words {
+                // JSON all three, that no value can hold.
+                "number out of range" => {
+                    format!("A number in the arguments is greater than {:e}, the greatest there is.", f64::MAX)
+                }
+                "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
+                    "A string in the arguments holds half a surrogate pair, which is no character: write both halves, or \
+                     the character itself."
+                        .into()
+                }
+                "recursion limit exceeded" => format!("The arguments are nested deeper than {DEPTH} levels."),
+                _ => format!("The arguments are not valid JSON: {}.", display_capped(words, SHOWN_CHARS)),
+            };
+            Err(Problem { pointer: String::new(), message, position: Some((error.line() as u32, error.column() as u32)) })
         }
     }
 }
@@ -159,7 +169,7 @@ mod tests {
 
     #[test]
     fn errors_have_a_place() {
-        let at = |text| {
+        let at = |text: &str| {
             let problem = parse(text).unwrap_err();
             (problem.message, problem.position)
         };
@@ -169,7 +179,18 @@ mod tests {
         assert_eq!(message, "The arguments are not valid JSON: the key `b` is written twice.");
         assert_eq!(place.unwrap().0, 2);
         assert!(at("{} x").0.contains("trailing characters"));
-        assert!(at(&format!("{{\"a\":{}", "[".repeat(200))).0.contains("recursion limit"));
+        // JSON all of these, and no value holds them.
+        let message = |text: &str| at(text).0;
+        assert_eq!(
+            message(r#"{"a":-1e999}"#),
+            "A number in the arguments is greater than 1.7976931348623157e308, the greatest there is."
+        );
+        for text in [r#"{"a":"\ud83d"}"#, r#"{"a":"\udd80"}"#, r#"{"a":"\ud83d\u0041"}"#, r#"{"\ud83dx":1}"#] {
+            assert!(message(text).starts_with("A string in the arguments holds half a surrogate pair"), "{text}");
+        }
+        let deep = |levels: usize| format!("{}{}", "{\"a\":".repeat(levels) + "1", "}".repeat(levels));
+        assert_eq!(message(&deep(128)), "The arguments are nested deeper than 127 levels.");
+        assert!(parse(&deep(127)).is_ok());
     }
 
     #[test]

@@ -53,6 +53,11 @@ fn meant(key: &str, there: &impl Fn(&str) -> bool) -> Option<&'static str> {
     if key.len() > LONGEST || !key.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;
     }
+    // So are `args_` and `args2` beside the one that counts.
+    let unmarked = key.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+    if unmarked != key && there(unmarked) {
+        return None;
+    }
     let written = plain(key);
     let ours = KEYS.iter().map(|&key| (key, key));
     let theirs = ELSEWHERE.into_iter().filter(|(_, ours)| !there(ours));
@@ -88,6 +93,20 @@ mod tests {
             assert_eq!(findings.reasons.len(), 1, "{key}");
             assert_eq!(findings.notes, [""; 0], "{key}");
         }
+    }
+
+    #[test]
+    fn what_stands_beside_ours_is_called_what_it_is() {
+        let beside = |ours: &'static str| move |key: &str| key == ours;
+        for (key, ours) in [("headers_", "headers"), ("env2", "env"), ("args2", "args"), ("url_1", "url"), ("args-", "args")] {
+            assert_eq!(meant(key, &beside(ours)), None, "{key}");
+        }
+        // Alone it may be a slip of the finger.
+        assert_eq!(meant("headers_", &|_| false), Some("headers"));
+        assert_eq!(meant("args2", &|_| false), Some("args"));
+        // The nearest is the one that is meant, there or not; nothing else is proposed in its place.
+        assert_eq!(meant("cmd", &beside("command")), Some("command"));
+        assert_eq!(meant("enviroment", &beside("env")), Some("env"));
     }
 
     #[test]
