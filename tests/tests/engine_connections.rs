@@ -276,6 +276,27 @@ async fn b45_secrets_are_scrubbed_from_what_is_shown() {
     assert!(log.contains("my token is •••") && !log.contains(secret), "{log}");
 }
 
+/// B45: what a person sends and gets is never scrubbed, also where it holds a secret of the server's; the card, which
+/// [`Window::call`] compares, shows it whole too.
+#[tokio::test]
+async fn b45_arguments_and_results_stay_whole() {
+    let secret = "hunter2-hunter2";
+    let mut o = Opened::new(&[]).await;
+    let mut entry = fake(&o.log, &[]);
+    entry["env"] = json!({ "API_TOKEN": secret });
+    o.home.global(json!({ "fake": entry }));
+    o.tick(true).await;
+    while !matches!(o.window.wait(status).await, ServerStatus::Connected(_)) {}
+    let arguments = json!({ "key": secret });
+    let state = o.window.call(&o.conversation, &o.server, "echo", &arguments).await;
+    let CallState::Done(outcome) = state else { panic!("{state:?}") };
+    assert_eq!(json!(outcome.content[0])["text"], json!(arguments.to_string()));
+    let open = o.window.ok("conversation.open", json!({ "id": o.conversation })).await;
+    let kept = open["transcript"].as_array().unwrap().iter().find(|entry| entry["body"]["tool"] == "echo").unwrap();
+    assert_eq!(kept["body"]["arguments"], json!(arguments.to_string()));
+    assert_eq!(kept["body"]["state"]["content"][0]["text"], json!(arguments.to_string()));
+}
+
 /// Row 16: a secret that a server puts into what it says of its tools is not in what is kept of them.
 #[tokio::test]
 async fn row_16_a_kept_definition_holds_no_secret() {
@@ -530,17 +551,7 @@ async fn b28_with_one_workspace_a_server_is_as_any_other() {
         |arguments: &str| json!({ "conversation": o.conversation, "server": o.server, "tool": "place", "arguments": arguments });
     let detail = o.window.ok("tools.get", of("")).await;
     assert_eq!(detail["input_schema"]["properties"].get("workspace"), None, "{detail}");
-    let entry = o.window.id("call.start", of(r#"{"workspace": 7}"#)).await;
-    let state = o
-        .window
-        .wait(|event| match event {
-            Event::Entry { entry: found, .. } if found.id == entry => match found.body {
-                EntryBody::Call(call) if call.ended_at.is_some() => Some(call.state),
-                _ => None,
-            },
-            _ => None,
-        })
-        .await;
+    let state = o.window.call(&o.conversation, &o.server, "place", &json!({ "workspace": 7 })).await;
     let CallState::Done(outcome) = state else { panic!("{state:?}") };
     let place: Value = serde_json::from_str(json!(outcome.content[0])["text"].as_str().unwrap()).unwrap();
     assert_eq!((&place["cwd"], &place["arguments"]), (&json!(own), &json!({ "workspace": 7 })));
