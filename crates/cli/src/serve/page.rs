@@ -25,7 +25,7 @@ impl Page {
     pub fn find(folder: Option<&Path>) -> Result<Self, String> {
         if let Some(folder) = folder {
             let folder =
-                folder.canonicalize().map_err(|e| format!("The page's folder {} cannot be used: {e}.", folder.display()))?;
+                dunce::canonicalize(folder).map_err(|e| format!("The page's folder {} cannot be used: {e}.", folder.display()))?;
             if !folder.is_dir() {
                 return Err(format!("{} is no folder. --ui takes the folder that holds index.html.", folder.display()));
             }
