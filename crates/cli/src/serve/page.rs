@@ -24,10 +24,11 @@ struct BuiltIn;
 impl Page {
     pub fn find(folder: Option<&Path>) -> Result<Self, String> {
         if let Some(folder) = folder {
-            let folder =
-                dunce::canonicalize(folder).map_err(|e| format!("The page's folder {} cannot be used: {e}.", folder.display()))?;
+            // As the person wrote it in words, as the system resolves it to compare what is asked for.
+            let given = folder.display();
+            let folder = folder.canonicalize().map_err(|e| format!("The page's folder {given} cannot be used: {e}."))?;
             if !folder.is_dir() {
-                return Err(format!("{} is no folder. --ui takes the folder that holds index.html.", folder.display()));
+                return Err(format!("{given} is no folder. --ui takes the folder that holds index.html."));
             }
             return Ok(Self::Folder(folder));
         }
