@@ -111,6 +111,15 @@ async fn a_damaged_database_is_set_aside_whole_and_a_new_one_begun() {
     store.create_conversation(row("c1")).await.unwrap();
 }
 
+/// The thread that held the database may still be closing it, and Windows removes nothing that is open.
+fn removed(file: &Path) {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while let Err(e) = std::fs::remove_file(file) {
+        assert!(Instant::now() < give_up, "{e}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A page damaged in the middle, not only the header.
 #[tokio::test]
 async fn damage_inside_shows_at_the_start_and_not_in_the_middle_of_a_call() {
@@ -127,8 +136,7 @@ async fn damage_inside_shows_at_the_start_and_not_in_the_middle_of_a_call() {
     for at in (4096..bytes.len()).step_by(4096) {
         bytes[at..at + 64].fill(0xAA);
     }
-    // The thread that held the database may still be closing it.
-    std::fs::remove_file(&file).unwrap();
+    removed(&file);
     std::fs::write(&file, &bytes).unwrap();
     let (_, opened) = Store::open(home.path(), "test").await.unwrap();
     assert_eq!(std::fs::read(opened.set_aside.unwrap()).unwrap(), bytes);
