@@ -505,6 +505,17 @@ async fn b25_close_and_drop_leave_nothing_of_a_server_that_ignores_both() {
     assert!(bench.tag.processes().is_empty());
     let connection = open(&bench, &["--deaf"]).await;
     assert_eq!(bench.tag.processes().len(), 1);
+/// Row 24: what it is to be told waits for it, and that is bounded.
+#[tokio::test]
+async fn row_24_a_server_that_asks_and_reads_no_answer_is_ended() {
+    let bench = Bench::new();
+    let connection = open(&bench, &["--also=nag"]).await;
+    list(&connection).await.unwrap();
+    let error = call(&connection, "nag", json!({ "count": 1000 })).await.unwrap_err();
+    let CallError::Broken(failure) = error else { panic!("{error:?}") };
+    assert_eq!(failure.message, "It sent 256 requests without reading an answer.");
+}
+
     drop(connection);
     gone(&bench).await;
 }

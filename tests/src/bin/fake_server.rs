@@ -416,6 +416,15 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
             let mut out = std::io::stdout().lock();
             let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"");
             let mut left = number("bytes").unwrap_or(0);
+        // Asks and asks, and reads no answer.
+        "nag" => {
+            for n in 0..number("count").unwrap_or(0) {
+                send(&json!({ "jsonrpc": "2.0", "id": format!("{n:0>900}"), "method": "ping" }));
+            }
+            loop {
+                std::thread::park();
+            }
+        }
             let block = [b'x'; 64 * 1024];
             let _ = out.write_all(start.as_bytes());
             while left > 0 && out.write_all(&block).is_ok() {

@@ -131,6 +131,7 @@ impl Transport<RoleClient> for HttpTransport {
                 }
                 Kind::Answer => {
                     let _ = timeout(NOTICE, session.notice(bytes)).await;
+                    session.wire.answered();
                 }
             }
             Ok(())

@@ -36,6 +36,9 @@ use crate::text::{Scrubber, cut};
 /// Bytes kept of a server's name and of its version.
 pub(super) const WORD_BYTES: usize = 256;
 
+/// A server's request with a longer id is none: its answer would carry the id back.
+const REQUEST_ID_BYTES: usize = 1024;
+
 /// Shown of the id of an answer that belongs to no request.
 const ID_BYTES: usize = 80;
 
@@ -75,7 +78,7 @@ pub enum Kind {
     Notification {
         method: String,
     },
-    /// To a request of the server.
+    /// To a request of the server; the transport says when that is [`Wire::answered`].
     Answer,
 }
 
@@ -101,6 +104,7 @@ pub struct Wire {
     handshakes: Mutex<HashMap<RequestId, Handshake>>,
     /// The last answer that belongs to no request: when it came, and its id, safe to show.
     stray: Mutex<Option<(Instant, String)>>,
+    /// Requests of the server whose answers it has not taken.
     unanswered: AtomicUsize,
 }
 
@@ -145,6 +149,11 @@ impl Wire {
     }
     pub fn tools_changed(&self) -> watch::Receiver<bool> {
         self.tools_changed.subscribe()
+    }
+    /// The server took the answer to a request of its own, or nobody offers it any more. Not before: what waits for a server
+    /// that does not read takes memory, or a socket.
+    pub(super) fn answered(&self) {
+        self.unanswered.fetch_sub(1, Ordering::Relaxed);
     }
     /// Forgets where a call's progress goes.
     pub fn forget_progress(&self, token: &NumberOrString) {
@@ -207,10 +216,7 @@ impl Wire {
                 }
                 Kind::Request(Request { id, method, name, version, mirrored })
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
-                self.unanswered.fetch_sub(1, Ordering::Relaxed);
-                Kind::Answer
-            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Kind::Answer,
             JsonRpcMessage::Notification(notification) => match &notification.notification {
                 ClientNotification::CancelledNotification(cancelled) => Kind::Cancel(cancelled.params.request_id.clone()),
                 other => {
@@ -318,7 +324,7 @@ where
         }
         let (write, wire) = (self.write.clone(), self.wire.clone());
         async move {
-            let mut bytes = out?.bytes;
+            let Outgoing { mut bytes, kind } = out?;
             bytes.push(b'\n');
             let mut write = write.lock().await;
             let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
@@ -326,7 +332,11 @@ where
                 write.write_all(&bytes).await?;
                 write.flush().await
             };
-            if written.await.is_err() {
+            let written = written.await;
+            if matches!(kind, Kind::Answer) {
+                wire.answered();
+            }
+            if written.is_err() {
                 // What it wrote before it stopped reading is still to be read, and says more than a broken pipe.
                 tokio::spawn(async move {
                     tokio::time::sleep(UNREAD_OUTPUT).await;
@@ -461,6 +471,9 @@ pub(super) fn incoming(wire: &Wire, line: &[u8]) -> Incoming {
     let pass = |message| Incoming::Pass(Box::new(message));
     match (message.method, message.id, message.result, message.error) {
         (Some(method), Some(id), ..) => {
+            if matches!(&id, RequestId::String(id) if id.len() > REQUEST_ID_BYTES) {
+                return Incoming::Noise;
+            }
             if wire.unanswered.fetch_add(1, Ordering::Relaxed) >= limits::UNANSWERED_REQUESTS {
                 return Incoming::End(Ended::Unanswered);
             }

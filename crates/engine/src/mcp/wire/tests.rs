@@ -129,11 +129,30 @@ fn row_31_server_requests_pass_as_nothing_but_a_name() {
 #[test]
 fn row_24_requests_that_nobody_reads_the_answers_of_end_the_connection() {
     let wire = wire();
-    let line = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let ask = || incoming(&wire, br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     for _ in 0..limits::UNANSWERED_REQUESTS {
-        assert!(matches!(incoming(&wire, line), Incoming::Pass(_)));
+        assert!(matches!(ask(), Incoming::Pass(_)));
     }
-    assert!(matches!(incoming(&wire, line), Incoming::End(Ended::Unanswered)));
+    // An answer that was made is not taken yet.
+    let answer = JsonRpcMessage::response(rmcp::model::ClientResult::empty(()), RequestId::Number(1));
+    assert!(wire.outgoing(&answer).is_ok_and(|out| matches!(out.kind, Kind::Answer)));
+    assert!(matches!(ask(), Incoming::End(Ended::Unanswered)));
+}
+
+#[test]
+fn row_24_an_answer_that_was_taken_makes_room_for_a_request() {
+    let wire = wire();
+    for _ in 0..3 * limits::UNANSWERED_REQUESTS {
+        assert!(matches!(incoming(&wire, br#"{"id":1,"method":"ping"}"#), Incoming::Pass(_)));
+        wire.answered();
+    }
+}
+
+#[test]
+fn row_23_a_request_whose_id_is_long_is_none() {
+    let ask = |bytes: usize| incoming(&wire(), format!(r#"{{"id":"{}","method":"ping"}}"#, "x".repeat(bytes)).as_bytes());
+    assert!(matches!(ask(REQUEST_ID_BYTES), Incoming::Pass(_)));
+    assert!(matches!(ask(REQUEST_ID_BYTES + 1), Incoming::Noise));
 }
 
 #[test]
