@@ -12,7 +12,7 @@ use super::{Era, Failure, Stage};
 use crate::config::resolve::StartProblem;
 use crate::limits;
 use crate::machine::Machine;
-use crate::machine::environment::Environment;
+use crate::machine::environment::{Environment, is_refused};
 use crate::machine::process::{Exit, Exits, ResolveError, SpawnError, Stderr};
 use crate::machine::resolve::interpreter_problem;
 use crate::text::Scrubber;
@@ -178,15 +178,7 @@ impl Failure {
         {
             message += &format!(" {problem}");
         }
-        let missing = missing_variables(&traces, started);
-        if !missing.is_empty() {
-            let (it, them) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
-            message += &format!(
-                " Its words mention {}, which {it} set on this machine but not passed to the server. Name {them} in `envPassthrough`, or set \
-                 {them} in `env`.",
-                missing.into_iter().collect::<Vec<_>>().join(", ")
-            );
-        }
+        message += &missing_variables(&traces, started);
         let tail = traces.stderr.len().saturating_sub(limits::STDERR_TAIL_LINES);
         Self {
             stage,
@@ -281,14 +273,98 @@ fn split_advice(command: &str) -> Option<String> {
     ))
 }
 
-/// Variables that the server's last words name, that the machine has, and that the server did not get (B11).
-fn missing_variables(traces: &Traces, started: &Started) -> BTreeSet<String> {
-    let words = traces.stderr.iter().rev().take(SEARCHED_LINES).chain(&traces.noise.1);
-    words
-        .flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')))
-        .filter(|word| word.len() > 2 && (word.contains('_') || word.bytes().all(|b| b.is_ascii_uppercase())))
-        .filter(|word| started.machine.environment().get(word).is_some() && started.env.get(word).is_none())
-        .map(str::to_string)
+/// The advice about variables that the server's last words name, that the machine has, and that the server did not get (B11).
+fn missing_variables(traces: &Traces, started: &Started) -> String {
+    let lines = traces.stderr.iter().rev().take(SEARCHED_LINES).chain(&traces.noise.1);
+    let missing: BTreeSet<&str> = lines
+        .flat_map(|line| names(line))
+        .filter(|name| started.machine.environment().get(name).is_some() && started.env.get(name).is_none())
+        // Ours are nobody else's business.
+        .filter(|name| !name.starts_with("MEWORK_"))
         .take(5)
-        .collect()
+        .collect();
+    let (refused, passable): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| is_refused(name));
+    let mut advice = String::new();
+    for (missing, refused) in [(passable, false), (refused, true)] {
+        let Some(first) = missing.first() else { continue };
+        let (are, them) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let what_to_do = if refused {
+            format!("`envPassthrough` does not take {them}; set {them} in `env`, as in `\"{first}\": \"${{{first}}}\"`.")
+        } else {
+            format!("Name {them} in `envPassthrough`, or set {them} in `env`.")
+        };
+        advice += &format!(
+            " Its words mention {}, which {are} set on this machine but not passed to the server. {what_to_do}",
+            missing.join(", ")
+        );
+    }
+    advice
+}
+
+/// The words of a line that may be variables' names. One with a value behind it, as in "run with `RUST_BACKTRACE=1`", is what
+/// may be set to see more, not what is missing.
+fn names(line: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = line;
+    let words = std::iter::from_fn(move || {
+        rest = &rest[rest.find(is_part)?..];
+        let (word, after) = rest.split_at(rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()));
+        rest = after;
+        Some((word, after))
+    });
+    words.filter_map(move |(word, after)| {
+        let has_value = after.strip_prefix('=').is_some_and(|value| value.starts_with(is_part));
+        let is_name = word.len() > 2 && (word.contains('_') || word.bytes().all(|b| b.is_ascii_uppercase()));
+        (is_name && !has_value).then_some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Surroundings;
+
+    fn advice(stderr: &str) -> String {
+        let set = ["RUST_BACKTRACE", "GITHUB_TOKEN", "GITLAB_TOKEN", "OPENAI_API_KEY", "MEWORK_HOME", "NODE_ENV", "PATH"];
+        let machine = Machine::local(Surroundings {
+            home: "/h".into(),
+            data: "/d".into(),
+            environment: set.map(|name| (name, "x")).into_iter().collect(),
+            supervisor: Vec::new(),
+        });
+        let env = [("PATH", "x")].into_iter().collect();
+        let started = Started { program: "/p".into(), env, machine, scrubber: Scrubber::default() };
+        missing_variables(&Traces { stderr: stderr.lines().map(Into::into).collect(), ..Traces::default() }, &started)
+    }
+
+    #[test]
+    fn b11_a_variable_that_was_not_passed_is_named_with_what_to_do() {
+        assert_eq!(
+            advice("GITHUB_TOKEN and PATH and SOME_OTHER_KEY are required"),
+            " Its words mention GITHUB_TOKEN, which is set on this machine but not passed to the server. Name it in \
+             `envPassthrough`, or set it in `env`."
+        );
+        assert!(advice("set $GITHUB_TOKEN, or\n`GITLAB_TOKEN=<token>`").contains("GITHUB_TOKEN, GITLAB_TOKEN, which are set"));
+        // It would make the entry unavailable.
+        assert_eq!(
+            advice("OpenAIError: The OPENAI_API_KEY environment variable is missing"),
+            " Its words mention OPENAI_API_KEY, which is set on this machine but not passed to the server. `envPassthrough` does \
+             not take it; set it in `env`, as in `\"OPENAI_API_KEY\": \"${OPENAI_API_KEY}\"`."
+        );
+        assert_eq!(advice("GITHUB_TOKEN OPENAI_API_KEY").matches("Its words mention").count(), 2);
+    }
+
+    #[test]
+    fn what_a_program_proposes_to_set_is_not_missing() {
+        for words in [
+            "thread 'main' panicked at src/main.rs:1:2:\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+            "note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.",
+            "NODE_ENV=production",
+            "MEWORK_HOME is not set",
+            "",
+            "=",
+        ] {
+            assert_eq!(advice(words), "", "{words}");
+        }
+    }
 }
