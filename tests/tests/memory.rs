@@ -142,6 +142,7 @@ async fn row_23_whatever_a_server_sends_memory_stays_small() {
         "body": body.entry(),
         "event": event.entry(),
         "comments": comments.entry(),
+        "stderr": stdio(&["--stderr-without-end"]),
     }));
     let server = |name: &str| id(&home.global_file(), name);
     let mut served = Served::start(&home, page.path()).await;
@@ -178,6 +179,22 @@ async fn row_23_whatever_a_server_sends_memory_stays_small() {
         assert!(more < 64 * MIB, "{name}: {} MiB more", more / MIB);
         println!("{name}: {:.1} MiB over {:.1} MiB", more as f64 / MIB as f64, before as f64 / MIB as f64);
     }
+    // What goes on for as long as the server runs: another one works beside it, and so does it itself.
+    let before = served.begin();
+    served.tick(&server("stderr")).await;
+    assert_eq!(served.settled(&server("stderr")).await["kind"], "connected");
+    for _ in 0..10 {
+        for name in ["good", "stderr"] {
+            assert_eq!(served.call(&server(name), "echo", json!({})).await["kind"], "done", "{name}");
+        }
+    }
+    let more = served.more(before);
+    let log = served.rpc("server.log", json!({ "id": server("stderr") })).await;
+    let begins = |line: &Value| line["text"].as_str().unwrap().starts_with("Started ");
+    assert!(!log["lines"].as_array().unwrap().iter().any(begins), "more was written than the log holds");
+    assert!(more < 64 * MIB, "stderr: {} MiB more", more / MIB);
+    println!("stderr: {:.1} MiB over {:.1} MiB", more as f64 / MIB as f64, before as f64 / MIB as f64);
+
     assert_eq!(body.hung_up(), 1, "the client ended it, not the server");
     assert_eq!(served.call(&server("good"), "echo", json!({})).await["kind"], "done");
 }

@@ -84,6 +84,8 @@ pub const STDERR_TAIL_LINES: usize = 5;
 /// One line of a server's stderr or noise, longer ones are cut.
 pub const LOG_LINE_BYTES: usize = 8 * KIB;
 pub const SERVER_LOG_LINES: usize = 1000;
+/// Of all its lines together; most logs of so many lines are shorter.
+pub const SERVER_LOG_BYTES: usize = 256 * KIB;
 
 // Approvals (B35).
 /// An answered card lapses after this long if its call did not start.

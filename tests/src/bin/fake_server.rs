@@ -159,6 +159,7 @@ fn read_flags() -> Faults {
     }
     for line in &faults.noise {
         println!("{line}");
+            "--stderr-without-end" => drop(std::thread::spawn(stderr_without_end)),
     }
     if let Some(code) = end {
         std::process::exit(code);
@@ -183,6 +184,12 @@ fn leave_child(how: &str) {
     // SAFETY: the process has one thread, and the child only makes system calls.
     unsafe {
         libc::pipe(pipe.as_mut_ptr());
+/// Long lines of what has to be made visible before it is shown, for as long as somebody reads.
+fn stderr_without_end() {
+    let block = [&[1; 8 * 1024][..], b"\n"].concat().repeat(16);
+    while std::io::stderr().lock().write_all(&block).is_ok() {}
+}
+
         if libc::fork() == 0 {
             if how != "fork" {
                 libc::setsid();

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 
 use crate::config::ServerId;
 use crate::limits;
-use crate::text::Scrubber;
+use crate::text::{Scrubber, cut};
 
 /// Lines a slow reader may be behind before it misses some.
 const BEHIND: usize = 256;
@@ -44,9 +44,17 @@ pub struct Logs {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Each with the number of its last write.
-    servers: HashMap<ServerId, (u64, VecDeque<Line>)>,
+    servers: HashMap<ServerId, Kept>,
     writes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<Line>,
+    /// Of all lines together.
+    bytes: usize,
+    /// The number of its last write.
+    written: u64,
 }
 
 impl Logs {
@@ -67,7 +75,7 @@ impl Logs {
     /// The kept lines, oldest first.
     pub fn lines(&self, server: &ServerId) -> Vec<Line> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.servers.get(server).map(|(_, lines)| lines.iter().cloned().collect()).unwrap_or_default()
+        inner.servers.get(server).map(|kept| kept.lines.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Every line from now on.
@@ -86,20 +94,25 @@ impl ServerLog {
     /// Keeps a line; a longer one than [`limits::LOG_LINE_BYTES`] is cut.
     pub fn write(&self, source: Source, text: &str) {
         let text = self.logs.scrubber.show_cut(text.trim_end_matches(['\r', '\n']), limits::LOG_LINE_BYTES);
+        // What is made visible is longer than what was written.
+        let text = cut(&text, limits::LOG_LINE_BYTES).to_owned();
         let line = Line { at: SystemTime::now(), source, text };
         let mut inner = self.logs.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.writes += 1;
         let now = inner.writes;
         if !inner.servers.contains_key(&self.server) && inner.servers.len() >= SERVERS {
-            let oldest = inner.servers.iter().min_by_key(|(_, (at, _))| *at).map(|(id, _)| id.clone());
+            let oldest = inner.servers.iter().min_by_key(|(_, kept)| kept.written).map(|(id, _)| id.clone());
             oldest.and_then(|id| inner.servers.remove(&id));
         }
-        let (at, lines) = inner.servers.entry(self.server.clone()).or_default();
-        *at = now;
-        if lines.len() == limits::SERVER_LOG_LINES {
-            lines.pop_front();
+        let kept = inner.servers.entry(self.server.clone()).or_default();
+        kept.written = now;
+        kept.bytes += line.text.len();
+        kept.lines.push_back(line.clone());
+        while (kept.lines.len() > limits::SERVER_LOG_LINES || kept.bytes > limits::SERVER_LOG_BYTES)
+            && let Some(oldest) = kept.lines.pop_front()
+        {
+            kept.bytes -= oldest.text.len();
         }
-        lines.push_back(line.clone());
         // Under the lock, so that readers see lines in the order in which they are kept. Nobody listening is fine.
         let _ = self.logs.lines.send((self.server.clone(), line));
     }
@@ -135,6 +148,22 @@ mod tests {
         assert_eq!((kept.len(), kept[0].text.as_str()), (limits::SERVER_LOG_LINES, "0"));
         log.write(Source::Stdout, &"ä".repeat(limits::LOG_LINE_BYTES));
         assert_eq!(logs.lines(&id("a")).last().unwrap().text.len(), limits::LOG_LINE_BYTES);
+    }
+
+    #[test]
+    fn row_23_long_lines_and_what_has_to_be_made_visible_take_no_more_room() {
+        let logs = Logs::new(Scrubber::default());
+        let log = logs.of(&id("a"));
+        for _ in 0..limits::SERVER_LOG_LINES {
+            log.write(Source::Stderr, &"\u{1}".repeat(limits::LOG_LINE_BYTES));
+        }
+        log.write(Source::Mework, "last");
+        let kept = logs.lines(&id("a"));
+        assert_eq!(kept.last().unwrap().text, "last");
+        assert!(kept[0].text.starts_with("⟨U+0001⟩⟨U+0001⟩") && kept[0].text.len() <= limits::LOG_LINE_BYTES);
+        let bytes: usize = kept.iter().map(|line| line.text.len()).sum();
+        let room = limits::SERVER_LOG_BYTES - limits::LOG_LINE_BYTES..=limits::SERVER_LOG_BYTES;
+        assert!(room.contains(&bytes), "{bytes}");
     }
 
     #[test]
