@@ -11,7 +11,7 @@ use super::{Failure, Peer, Stage, StageReport};
 use crate::config::Server;
 use crate::limits;
 use crate::machine::process::Tally;
-use crate::tools::{ServerTools, schema};
+use crate::tools::{ServerTools, Tool, schema};
 
 /// What a test found.
 #[derive(Debug, Clone)]
@@ -100,10 +100,10 @@ async fn run(
     }
     let left = limit.saturating_sub(begun.elapsed());
     let begun = Instant::now();
-    let listed = connection.list_tools(left).await.map(|mut tools| {
-        judge(&mut tools);
-        tools
-    });
+    let listed = match connection.list_tools(left).await {
+        Ok(tools) => Ok(judged(tools).await),
+        Err(failure) => Err(failure),
+    };
     report(StageReport {
         stage: Stage::List,
         took: begun.elapsed(),
@@ -116,14 +116,18 @@ async fn run(
     Ok((connection, listed))
 }
 
-/// Adds a notice for each tool whose arguments cannot be checked before they are sent.
-fn judge(tools: &mut ServerTools) {
-    for tool in tools.tools.iter().filter(|tool| !tool.disabled) {
-        if let Err(why) = schema::usable(&tool.input_schema) {
-            let name = crate::text::display_capped(&tool.name, 80);
-            tools.notices.push(format!("Arguments of `{name}` are not checked before they are sent: {why}."));
-        }
-    }
+/// Adds a notice for each tool whose arguments cannot be checked before they are sent. Finding that out takes time.
+async fn judged(mut tools: ServerTools) -> ServerTools {
+    let usable: Vec<Tool> = tools.tools.iter().filter(|tool| !tool.disabled).cloned().collect();
+    let notices = tokio::task::spawn_blocking(move || {
+        let unchecked = usable.iter().filter_map(|tool| Some((&tool.name, schema::usable(&tool.input_schema).err()?)));
+        let notice = |(name, why): (&String, String)| {
+            format!("Arguments of `{}` are not checked before they are sent: {why}.", crate::text::display_capped(name, 80))
+        };
+        unchecked.map(notice).collect::<Vec<String>>()
+    });
+    tools.notices.extend(notices.await.unwrap_or_default());
+    tools
 }
 
 fn summary(tools: &ServerTools) -> String {

@@ -18,8 +18,12 @@ const CHECKED_BYTES: usize = 256 * 1024;
 const IN_PLACE: u64 = 1_000;
 /// Visits of subschemas in one check.
 const STEPS: u64 = 2_000_000;
+/// Schemas within schemas, references followed: whoever goes through them stands one call deeper each time.
+const NESTED: usize = 256;
 /// Compiled size of one pattern.
 const PATTERN_BYTES: usize = 1024 * 1024;
+/// Compiled size of all patterns of a schema together; each gets an equal part.
+const PATTERNS_BYTES: usize = 8 * 1024 * 1024;
 /// Problems that are reported.
 const PROBLEMS: usize = 50;
 const MESSAGE_CHARS: usize = 300;
@@ -100,11 +104,26 @@ impl jsonschema::Retrieve for Nowhere {
 }
 
 fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    let bytes = PATTERN_BYTES.min(PATTERNS_BYTES / patterns(schema).max(1));
     jsonschema::options()
         .with_retriever(Nowhere)
-        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES))
+        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(bytes).dfa_size_limit(bytes))
         .build(schema)
         .map_err(|error| format!("its schema cannot be used: {}", display_capped(&error.to_string(), MESSAGE_CHARS)))
+}
+
+/// How many patterns a schema holds, wherever they stand.
+fn patterns(schema: &Value) -> usize {
+    let of_member = |(key, value): (&String, &Value)| match (key.as_str(), value) {
+        ("pattern", Value::String(_)) => 1,
+        ("patternProperties", Value::Object(named)) => named.len() + patterns(value),
+        _ => patterns(value),
+    };
+    match schema {
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        Value::Object(members) => members.iter().map(of_member).sum(),
+        _ => 0,
+    }
 }
 
 /// Values in the instance, and how deep they are nested.
@@ -144,7 +163,7 @@ impl Cost {
         if serde_json::to_string(schema).map_or(usize::MAX, |text| text.len()) > SCHEMA_BYTES {
             return Err("its schema is too large to be checked against");
         }
-        let mut walk = Walk { root: schema, known: HashMap::new(), open: Vec::new(), recursive: false };
+        let mut walk = Walk { root: schema, known: HashMap::new(), open: Vec::new(), depth: 0, recursive: false };
         let (in_place, total) = walk.visit(schema, 0)?;
         if in_place > IN_PLACE || total > STEPS {
             return Err("its schema would need too many steps");
@@ -159,12 +178,18 @@ struct Walk<'a> {
     known: HashMap<*const Value, (u64, u64)>,
     /// Referenced subschemas being walked, each with the depth of values at which it was entered.
     open: Vec<(*const Value, u32)>,
+    /// Subschemas that stand in each other up to here, references followed.
+    depth: usize,
     recursive: bool,
 }
 
 impl<'a> Walk<'a> {
     fn visit(&mut self, schema: &'a Value, level: u32) -> Result<(u64, u64), &'static str> {
         let Value::Object(members) = schema else { return Ok((1, 1)) };
+        if self.depth == NESTED {
+            return Err("its schema is nested too deep");
+        }
+        self.depth += 1;
         let (mut in_place, mut total) = (1u64, 1u64);
         for (key, value) in members {
             let (here, all) = match (key.as_str(), value) {
@@ -182,6 +207,7 @@ impl<'a> Walk<'a> {
             in_place = in_place.saturating_add(here);
             total = total.saturating_add(all);
         }
+        self.depth -= 1;
         Ok((in_place, total))
     }
 
@@ -333,6 +359,36 @@ mod tests {
         assert_eq!(skipped(json!({ "allOf": [{ "$ref": "#" }] }), "{}"), "its schema refers to itself without end");
         let pair = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } } });
         assert_eq!(skipped(pair, "{}"), "its schema refers to itself without end");
+    }
+
+    /// Each step would be another call, until there is no stack left.
+    #[test]
+    fn row_33_a_long_way_of_references_is_not_gone() {
+        let chain = |length: usize| {
+            let to = |n: usize| json!({ "$ref": format!("#/$defs/{n}") });
+            let defs: Map<String, Value> = (0..length).map(|n| (n.to_string(), to(n + 1))).collect();
+            let mut schema = json!({ "$ref": "#/$defs/0", "$defs": defs });
+            schema["$defs"][length.to_string()] = json!({ "required": ["a"] });
+            schema
+        };
+        assert_eq!(problems(chain(NESTED - 2), "{}").len(), 1);
+        assert_eq!(skipped(chain(NESTED - 1), "{}"), "its schema is nested too deep");
+        let mut long = chain(8000);
+        assert_eq!(skipped(long.clone(), "{}"), "its schema is nested too deep");
+        long.as_object_mut().unwrap().remove("$ref");
+        assert_eq!(problems(long, "{}"), [], "nothing uses it");
+    }
+
+    #[test]
+    fn row_33_many_patterns_take_no_more_memory_than_few() {
+        let with = |count: usize, pattern: &str| {
+            let properties: Map<String, Value> =
+                (0..count).map(|n| (format!("p{n}"), json!({ "pattern": format!("{pattern}{n}$") }))).collect();
+            json!({ "properties": properties })
+        };
+        assert_eq!(problems(with(500, "^[a-z]+-"), r#"{"p7":"x-7","p8":"x-7"}"#).len(), 1);
+        assert_eq!(problems(with(1, r"\p{L}{20}"), "{}"), []);
+        assert!(skipped(with(500, r"\p{L}{20}"), "{}").starts_with("its schema cannot be used"));
     }
 
     #[test]
