@@ -3,11 +3,10 @@
 //!
 //! It reads types only. Whether the arguments fit the schema in every other respect is checked where all arguments are.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
-
-/// How far `$ref`, `anyOf` and the like are followed.
-const DEPTH: usize = 16;
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PairError {
@@ -27,13 +26,13 @@ pub fn arguments(schema: &Map<String, Value>, pairs: &[(String, String)]) -> Res
     }
     let mut members = Vec::new();
     for (key, values) in given {
-        let property = schema.get("properties").and_then(|p| p.get(key));
-        let types = property.map(|p| Types::of(p, &root, DEPTH)).unwrap_or_default();
+        let property = root.get("properties").and_then(|p| p.get(key));
+        let types = property.map(|p| Types::of(p, &root)).unwrap_or_default();
         let text = match values.as_slice() {
             [value] if !types.is_list() || is(value, Value::is_array) => types.read(key, value)?,
             values if types.is_list() => {
-                let items = property.and_then(|p| items(p, &root, DEPTH));
-                let items = items.map(|i| Types::of(i, &root, DEPTH)).unwrap_or_default();
+                let items = property.and_then(|p| items(p, &root));
+                let items = items.map(|i| Types::of(i, &root)).unwrap_or_default();
                 let all = values.iter().map(|value| items.read(key, value)).collect::<Result<Vec<_>, _>>()?;
                 format!("[{}]", all.join(","))
             }
@@ -49,32 +48,19 @@ pub fn arguments(schema: &Map<String, Value>, pairs: &[(String, String)]) -> Res
 struct Types(Vec<&'static str>);
 
 impl Types {
-    fn of(schema: &Value, root: &Value, depth: usize) -> Self {
+    fn of(schema: &Value, root: &Value) -> Self {
         let mut types = Self::default();
-        types.collect(schema, root, depth);
+        for schema in same_value(schema, root) {
+            match schema.get("type") {
+                Some(Value::String(name)) => types.add(name),
+                Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(|name| types.add(name)),
+                _ => {
+                    let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
+                    values.for_each(|value| types.add(type_of(value)));
+                }
+            }
+        }
         types
-    }
-
-    fn collect(&mut self, schema: &Value, root: &Value, depth: usize) {
-        if depth == 0 {
-            return;
-        }
-        if let Some(target) = referred(schema, root) {
-            self.collect(target, root, depth - 1);
-        }
-        match schema.get("type") {
-            Some(Value::String(name)) => self.add(name),
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(|name| self.add(name)),
-            _ => {
-                let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
-                values.for_each(|value| self.add(type_of(value)));
-            }
-        }
-        for key in ["anyOf", "oneOf", "allOf"] {
-            for part in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-                self.collect(part, root, depth - 1);
-            }
-        }
     }
 
     fn add(&mut self, name: &str) {
@@ -143,19 +129,23 @@ fn referred<'s>(schema: &Value, root: &'s Value) -> Option<&'s Value> {
     root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
 }
 
-/// The schema of a list's items, directly or in one of its alternatives.
-fn items<'s>(schema: &'s Value, root: &'s Value, depth: usize) -> Option<&'s Value> {
-    if depth == 0 {
-        return None;
+/// The schemas that say what one value is: this one, what it refers to, and its alternatives. Each once: references may lead
+/// in circles, and to the same place on more ways than can be walked.
+fn same_value<'s>(schema: &'s Value, root: &'s Value) -> Vec<&'s Value> {
+    let mut found = vec![schema];
+    let mut seen = HashSet::from([std::ptr::from_ref(schema)]);
+    let mut next = 0;
+    while let Some(&schema) = found.get(next) {
+        next += 1;
+        let parts = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+        found.extend(referred(schema, root).into_iter().chain(parts).filter(|part| seen.insert(std::ptr::from_ref(*part))));
     }
-    let here = schema.get("items").filter(|items| items.is_object());
-    here.or_else(|| items(referred(schema, root)?, root, depth - 1)).or_else(|| {
-        ["anyOf", "oneOf", "allOf"]
-            .into_iter()
-            .filter_map(|key| schema.get(key)?.as_array())
-            .flatten()
-            .find_map(|part| items(part, root, depth - 1))
-    })
+    found
+}
+
+/// The schema of a list's items, directly or in one of its alternatives.
+fn items<'s>(schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    same_value(schema, root).into_iter().find_map(|schema| schema.get("items").filter(|items| items.is_object()))
 }
 
 #[cfg(test)]
@@ -196,6 +186,14 @@ mod tests {
         ] {
             assert_eq!(read(json!({"k": schema}), &[("k", value)]), Ok(format!(r#"{{"k":{expected}}}"#)), "{schema} {value}");
         }
+    }
+
+    /// Row 33. Who walked every way would not come to an end in a lifetime.
+    #[test]
+    fn row_33_references_that_multiply_are_followed_once() {
+        let again = json!({ "$ref": "#/properties/k" });
+        let schema = json!({ "anyOf": vec![again; 20], "oneOf": [{ "type": "array" }] });
+        assert_eq!(read(json!({ "k": schema }), &[("k", "1"), ("k", "b")]), Ok(r#"{"k":[1,"b"]}"#.into()));
     }
 
     #[test]
