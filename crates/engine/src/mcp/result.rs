@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 use std::io::Cursor;
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
+use image::ImageDecoder as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -16,9 +18,8 @@ use crate::text::{Scrubber, display_capped};
 const SHOWN_CHARS: usize = 2000;
 /// Larger images are named instead of shown.
 const IMAGE_SIDE: u32 = 8192;
-const IMAGE_PIXELS: u64 = 16 * 1024 * 1024;
-/// Memory one image may take while it is checked.
-const IMAGE_BYTES: u64 = 128 * 1024 * 1024;
+/// So are those that would take more memory when they are decoded. Decoders take up to twice as much beside that (row 23).
+const IMAGE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A result that a server sent. `is_error` means that the tool says it failed.
 #[derive(Debug, Clone, PartialEq)]
@@ -259,19 +260,19 @@ fn image(data: &str, claimed: Option<&str>) -> Result<Block, String> {
         image::ImageFormat::WebP => "image/webp",
         _ => return Err(named("it is no PNG, JPEG, GIF or WebP")),
     };
-    let (width, height) = image::ImageReader::with_format(Cursor::new(&bytes), format)
-        .into_dimensions()
-        .map_err(|_| named("it cannot be decoded"))?;
-    if width > IMAGE_SIDE || height > IMAGE_SIDE || u64::from(width) * u64::from(height) > IMAGE_PIXELS {
-        return Err(named(&format!("{width} × {height} is too large")));
-    }
     let mut reader = image::ImageReader::with_format(Cursor::new(&bytes), format);
     let mut bounds = image::Limits::default();
-    bounds.max_image_width = Some(IMAGE_SIDE);
-    bounds.max_image_height = Some(IMAGE_SIDE);
     bounds.max_alloc = Some(IMAGE_BYTES);
     reader.limits(bounds);
-    reader.decode().map_err(|_| named("it cannot be decoded"))?;
+    let decoder = reader.into_decoder().map_err(|_| named("it cannot be decoded"))?;
+    let (width, height) = decoder.dimensions();
+    if width > IMAGE_SIDE || height > IMAGE_SIDE || decoder.total_bytes() > IMAGE_BYTES {
+        return Err(named(&format!("{width} × {height} is too large")));
+    }
+    // However many come at the same time, one after the other takes that memory.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    image::DynamicImage::from_decoder(decoder).map_err(|_| named("it cannot be decoded"))?;
     Ok(Block::Image { mime, data: base64::engine::general_purpose::STANDARD.encode(&bytes), width, height })
 }
 
@@ -412,6 +413,7 @@ mod tests {
             { "type": "image", "mimeType": "image/png", "data": "%%%" },
             { "type": "image", "mimeType": "image/png", "data": cut },
             { "type": "image", "mimeType": "image/png", "data": picture(image::ImageFormat::Png, 8193, 1) },
+            { "type": "image", "mimeType": "image/webp", "data": picture(image::ImageFormat::WebP, 2400, 2400) },
             { "type": "image" },
         ]));
         assert_eq!(
@@ -421,6 +423,7 @@ mod tests {
                 other("An image (image/png) that is not shown: its data is not base64"),
                 other("An image (image/png) that is not shown: it cannot be decoded"),
                 other("An image (image/png) that is not shown: 8193 × 1 is too large"),
+                other("An image (image/webp) that is not shown: 2400 × 2400 is too large"),
                 other("An image without data"),
             ]
         );
