@@ -16,11 +16,11 @@ use crate::conversation;
 use crate::conversation::call::{self, Call, Cleared, House, Reached};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
+use crate::mcp::Failure;
 use crate::mcp::connection::{CallError, expand};
-use crate::mcp::pool::{Effort, Wanted};
+use crate::mcp::pool::Wanted;
 use crate::mcp::result::CallResult;
 use crate::mcp::wire;
-use crate::mcp::{Failure, Health, Stage};
 use crate::store::{ConversationRow, Recent, SentArguments, new_id, now};
 use crate::text::{Scrubber, display_line};
 use crate::tools::arguments::{self, Arguments};
@@ -300,20 +300,8 @@ impl Engine {
         let log = self.pool.logs().of(&cleared.server.id);
         let wanted = wanted(cleared);
         let prepared = expand(&wanted.server, &wanted.cwd, &log)?;
-        let key = self.pool_key(conversation, cleared);
-        self.pool.ensure(&key, vec![wanted], Effort::Call);
-        let settled = self.pool.settled(&key, &cleared.server.id);
-        match tokio::time::timeout(limits::LISTING_TIMEOUT, settled).await {
-            Ok(Health::Connected { tools, .. }) => {
-                Ok(Reached { tools, fingerprint: prepared.fingerprint().to_string(), place: prepared.place() })
-            }
-            Ok(Health::Failed { failure }) => Err(failure),
-            Ok(Health::Idle | Health::Connecting { .. }) => Err(failed("The server was closed before it was ready.".into())),
-            Err(_) => Err(failed(format!(
-                "The server was not ready within {} s. It is still starting; try again.",
-                limits::LISTING_TIMEOUT.as_secs()
-            ))),
-        }
+        let tools = self.pool.ready(&self.pool_key(conversation, cleared), wanted).await?;
+        Ok(Reached { tools, fingerprint: prepared.fingerprint().to_string(), place: prepared.place() })
     }
 
     pub(super) async fn cards(&self) -> Result<Vec<Card>> {
@@ -375,10 +363,6 @@ pub(super) fn wanted(cleared: &Cleared) -> Wanted {
         stdio.cwd = None;
     }
     Wanted { server, cwd: folder.clone() }
-}
-
-fn failed(message: String) -> Failure {
-    Failure { stage: Stage::Start, message, exit_code: None, stderr: vec![], stdout_noise: 0, stdout_sample: vec![] }
 }
 
 /// The house of a conversation's call: its state is kept in the transcript, its card shows in every window.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::connection::{CallError, Connection, ToolLists};
@@ -22,6 +23,7 @@ use super::wire::Progress;
 use super::{Era, Failure, Health, Stage};
 use crate::config::{Server, ServerId};
 use crate::limits;
+use crate::tools::ServerTools;
 use crate::tools::arguments::Arguments;
 
 use slot::{Key, Pending, Shared, Slot, Slots};
@@ -186,6 +188,16 @@ impl Pool {
         answer
     }
 
+    /// Connects what a call needs, and waits for its tools, [`Bounds::list`] at most.
+    pub async fn ready(&self, conversation: &str, wanted: Wanted) -> Result<Arc<ServerTools>, Failure> {
+        let server = wanted.server.id.clone();
+        self.ensure(conversation, vec![wanted], Effort::Call);
+        match timeout(self.0.bounds.list, self.settled(conversation, &server)).await {
+            Ok(Health::Connected { tools, .. }) => Ok(tools),
+            waited => Err(self.not_ready(waited)),
+        }
+    }
+
     async fn connected(&self, key: &Key, wanted: Wanted) -> Result<Arc<Connection>, Failure> {
         let open = || self.0.slots().by_key.get(key).and_then(|slot| slot.open().cloned());
         if let Some(pending) = self.0.begin(key) {
@@ -195,21 +207,23 @@ impl Pool {
         if let Some(connection) = open() {
             return Ok(connection);
         }
-        let patience = self.0.bounds.list;
-        let health = timeout(patience, self.settled(&key.conversation, &key.server)).await;
-        if let Some(connection) = open() {
-            return Ok(connection);
-        }
-        Err(match health {
+        let waited = timeout(self.0.bounds.list, self.settled(&key.conversation, &key.server)).await;
+        open().ok_or_else(|| self.not_ready(waited))
+    }
+
+    /// Why there is nothing to call after this was waited for.
+    fn not_ready(&self, waited: Result<Health, Elapsed>) -> Failure {
+        match waited {
             Ok(Health::Failed { failure }) => failure,
             Ok(Health::Idle | Health::Connecting { .. } | Health::Connected { .. }) => {
                 Failure::plain(Stage::Start, "The server was closed before the call could be sent.")
             }
-            Err(_) => Failure::plain(
-                Stage::Handshake,
-                format!("The server was not ready within {} s. It is still starting; try again.", patience.as_secs_f64().ceil()),
-            ),
-        })
+            Err(_) => {
+                let patience = self.0.bounds.list.as_secs_f64().ceil();
+                let message = format!("The server was not ready within {patience} s. It is still starting; try again.");
+                Failure::plain(Stage::Handshake, message)
+            }
+        }
     }
 
     /// Ends one conversation's connection to a server, when it is unticked. It is gone when this returns.
