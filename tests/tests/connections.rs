@@ -85,6 +85,16 @@ async fn a_remembered_era_is_tried_first_and_may_be_wrong() {
     assert_eq!(silent.peer().era, Era::Initialize);
 }
 
+/// A launcher that has to download its server first is silent and not another server.
+#[tokio::test]
+async fn a_remembered_era_is_asked_for_again_if_the_other_one_is_refused() {
+    let bench = Bench::new();
+    let file = bench.path().join("started");
+    let slow = bench.fake(&[&format!("--first-start-hangs={}", file.display()), "--not=initialize:error"]);
+    let connection = open_as(&bench, slow, Some(Era::Discover), Duration::from_secs(4)).await.unwrap();
+    assert_eq!(connection.peer(), &peer(Era::Discover, "2026-07-28"));
+}
+
 #[tokio::test]
 async fn every_known_version_is_spoken_and_no_other() {
     let bench = Bench::new();
@@ -495,16 +505,6 @@ async fn a_server_that_stops_reading_holds_nobody_up() {
     assert_eq!(bench.tag.processes(), [0; 0]);
 }
 
-/// B25, complaint 3.
-#[tokio::test]
-async fn b25_close_and_drop_leave_nothing_of_a_server_that_ignores_both() {
-    let bench = Bench::new();
-    let connection = open(&bench, &["--deaf"]).await;
-    assert_eq!(bench.tag.processes().len(), 1);
-    connection.close().await;
-    assert!(bench.tag.processes().is_empty());
-    let connection = open(&bench, &["--deaf"]).await;
-    assert_eq!(bench.tag.processes().len(), 1);
 /// Row 24: what it is to be told waits for it, and that is bounded.
 #[tokio::test]
 async fn row_24_a_server_that_asks_and_reads_no_answer_is_ended() {
@@ -516,6 +516,16 @@ async fn row_24_a_server_that_asks_and_reads_no_answer_is_ended() {
     assert_eq!(failure.message, "It sent 256 requests without reading an answer.");
 }
 
+/// B25, complaint 3.
+#[tokio::test]
+async fn b25_close_and_drop_leave_nothing_of_a_server_that_ignores_both() {
+    let bench = Bench::new();
+    let connection = open(&bench, &["--deaf"]).await;
+    assert_eq!(bench.tag.processes().len(), 1);
+    connection.close().await;
+    assert!(bench.tag.processes().is_empty());
+    let connection = open(&bench, &["--deaf"]).await;
+    assert_eq!(bench.tag.processes().len(), 1);
     drop(connection);
     gone(&bench).await;
 }

@@ -145,12 +145,21 @@ fn read_flags() -> Faults {
             "--stops-reading" => faults.stops_reading = true,
             "--exit" => end = value.parse().ok(),
             "--endless" => endless(value),
+            // The first start never gets anywhere; this file is how later ones know.
+            "--first-start-hangs" => {
+                if OpenOptions::new().write(true).create_new(true).open(value).is_ok() {
+                    loop {
+                        std::thread::park();
+                    }
+                }
+            }
             "--closes-input" => faults.closes_input = true,
             "--stderr-flood" => {
                 for n in 0..20_000 {
                     eprintln!("line {n} of a flood that would fill any pipe that nobody reads");
                 }
             }
+            "--stderr-without-end" => drop(std::thread::spawn(stderr_without_end)),
             other => panic!("unknown flag {other}"),
         }
     }
@@ -159,7 +168,6 @@ fn read_flags() -> Faults {
     }
     for line in &faults.noise {
         println!("{line}");
-            "--stderr-without-end" => drop(std::thread::spawn(stderr_without_end)),
     }
     if let Some(code) = end {
         std::process::exit(code);
@@ -176,6 +184,12 @@ fn endless(start: &str) -> ! {
     std::process::exit(0)
 }
 
+/// Long lines of what has to be made visible before it is shown, for as long as somebody reads.
+fn stderr_without_end() {
+    let block = [&[1; 8 * 1024][..], b"\n"].concat().repeat(16);
+    while std::io::stderr().lock().write_all(&block).is_ok() {}
+}
+
 /// Starts a child that ignores being told to end, and that went away as far as it can: `fork`, `setsid`, `double-fork`.
 #[cfg(unix)]
 fn leave_child(how: &str) {
@@ -184,12 +198,6 @@ fn leave_child(how: &str) {
     // SAFETY: the process has one thread, and the child only makes system calls.
     unsafe {
         libc::pipe(pipe.as_mut_ptr());
-/// Long lines of what has to be made visible before it is shown, for as long as somebody reads.
-fn stderr_without_end() {
-    let block = [&[1; 8 * 1024][..], b"\n"].concat().repeat(16);
-    while std::io::stderr().lock().write_all(&block).is_ok() {}
-}
-
         if libc::fork() == 0 {
             if how != "fork" {
                 libc::setsid();
@@ -408,6 +416,15 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
             }
             answer(id, text("asked"));
         }
+        // Asks and asks, and reads no answer.
+        "nag" => {
+            for n in 0..number("count").unwrap_or(0) {
+                send(&json!({ "jsonrpc": "2.0", "id": format!("{n:0>900}"), "method": "ping" }));
+            }
+            loop {
+                std::thread::park();
+            }
+        }
         "environment" => {
             let all: serde_json::Map<String, Value> = std::env::vars().map(|(name, value)| (name, value.into())).collect();
             answer(id, text(Value::from(all).to_string()));
@@ -423,15 +440,6 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
             let mut out = std::io::stdout().lock();
             let start = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"");
             let mut left = number("bytes").unwrap_or(0);
-        // Asks and asks, and reads no answer.
-        "nag" => {
-            for n in 0..number("count").unwrap_or(0) {
-                send(&json!({ "jsonrpc": "2.0", "id": format!("{n:0>900}"), "method": "ping" }));
-            }
-            loop {
-                std::thread::park();
-            }
-        }
             let block = [b'x'; 64 * 1024];
             let _ = out.write_all(start.as_bytes());
             while left > 0 && out.write_all(&block).is_ok() {

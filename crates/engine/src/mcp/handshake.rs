@@ -103,7 +103,8 @@ impl Start<'_> {
     }
 }
 
-/// Both eras: the remembered one or `initialize` first, then, if that was refused, a fresh process and the other one.
+/// Both eras: the remembered one or `initialize` first, then, if that was refused, a fresh process and the other one; and the
+/// remembered one once more, if it was met with silence and the other one with a refusal.
 pub(super) async fn greet(
     start: &Start<'_>,
     newborn: Newborn,
@@ -133,12 +134,20 @@ pub(super) async fn greet(
     }
     log.write(Source::Mework, "It did not take the first greeting; starting it again with the other one");
     let Ok(newborn) = start.newborn().await else { return Err(refused.failure) };
-    match handshake(newborn, second, started, log, left).await {
-        Ok(greeted) => Ok(greeted),
+    let again = match handshake(newborn, second, started, log, left).await {
+        Ok(greeted) => return Ok(greeted),
         // What it said to the first greeting is what a person can act on, unless the second was understood.
-        Err(again) if again.understood => Err(again.failure),
-        Err(_) => Err(refused.failure),
+        Err(again) if again.understood => return Err(again.failure),
+        Err(again) => again,
+    };
+    let left = limit.saturating_sub(begun.elapsed());
+    // It was not silent but slow: a launcher may have had to download it. By now it answers, and does not know the other one.
+    if !refused.silent || !again.other_era_may_help || left.is_zero() {
+        return Err(refused.failure);
     }
+    log.write(Source::Mework, "It does not take the other greeting either; starting it again with the first one");
+    let Ok(newborn) = start.newborn().await else { return Err(refused.failure) };
+    handshake(newborn, first, started, log, left).await.map_err(|_| refused.failure)
 }
 
 struct Refused {
@@ -146,6 +155,8 @@ struct Refused {
     other_era_may_help: bool,
     /// It answered in the protocol's terms.
     understood: bool,
+    /// It said nothing for as long as was waited.
+    silent: bool,
 }
 
 async fn handshake(
@@ -201,7 +212,8 @@ async fn handshake(
         HandshakeEnd::Silent(_) => era == Era::Discover,
         HandshakeEnd::WrongVersion(_) | HandshakeEnd::Ended(_) => false,
     };
-    Err(Refused { failure, other_era_may_help, understood: matches!(end, HandshakeEnd::WrongVersion(_)) })
+    let (understood, silent) = (matches!(end, HandshakeEnd::WrongVersion(_)), matches!(end, HandshakeEnd::Silent(_)));
+    Err(Refused { failure, other_era_may_help, understood, silent })
 }
 
 /// What is asked in an era, and nothing else: which one to try when is decided here, not in the crate.
