@@ -404,8 +404,7 @@ impl Connection {
             request.extensions.insert(ProgressTo(progress));
         }
         if let Some(mirrors) = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).get(tool) {
-            let value = serde_json::from_str(arguments.text()).unwrap_or_default();
-            request.extensions.insert(Mirrored(mirrored(mirrors, &value).into()));
+            request.extensions.insert(Mirrored(mirrored(mirrors, arguments).into()));
         }
         let begun = Instant::now();
         let mut running = Call { connection: self, sent: None, token: None, _running: self.use_.begin() };

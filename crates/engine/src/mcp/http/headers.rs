@@ -3,9 +3,13 @@
 
 use base64::Engine as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::wire::Request;
+use crate::json::members;
+use crate::limits;
+use crate::tools::arguments::Arguments;
 
 const WRAP: (&str, &str) = ("=?base64?", "?=");
 
@@ -51,6 +55,8 @@ pub(in crate::mcp) fn mirrors(schema: &Map<String, Value>) -> Result<Vec<Mirror>
 const MARK: &str = "x-mcp-header";
 /// What lies deeper is not searched; [`crate::tools::listing`] reads no schema that deep.
 const DEPTH: usize = 128;
+/// Up to here a number in floating point is the whole number that was written.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Anything inside a schema that is not reached through `properties` alone: a mark is an error there.
 fn elsewhere(value: &Value, depth: usize, found: &mut Vec<Mirror>) -> Result<(), String> {
@@ -111,6 +117,9 @@ fn mirror(mark: &Value, schema: &Map<String, Value>, path: &[String], others: &[
     if others.iter().any(|other| other.header == header) {
         return Err(format!("`{MARK}` names `{word}` twice"));
     }
+    if others.len() == limits::HEADERS {
+        return Err(format!("`{MARK}` stands at more than {} arguments", limits::HEADERS));
+    }
     if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
         return Err(format!("`{MARK}` of `{place}` is on something that is no text, whole number or boolean"));
     }
@@ -122,12 +131,13 @@ fn is_token(byte: u8) -> bool {
 }
 
 /// The headers for these arguments. One that is not given, or is null, has none.
-pub(in crate::mcp) fn mirrored(mirrors: &[Mirror], arguments: &Value) -> Vec<(HeaderName, HeaderValue)> {
+pub(in crate::mcp) fn mirrored(mirrors: &[Mirror], arguments: &Arguments) -> Vec<(HeaderName, HeaderValue)> {
     let header = |mirror: &Mirror| {
-        let found = mirror.path.iter().try_fold(arguments, |value, key| value.get(key))?;
-        let text = match found {
+        let (first, rest) = mirror.path.split_first()?;
+        let text = match rest.iter().try_fold(arguments.value().get(first)?, |value, key| value.get(key))? {
             Value::String(text) => text.clone(),
-            Value::Bool(_) | Value::Number(_) => found.to_string(),
+            Value::Bool(yes) => yes.to_string(),
+            Value::Number(_) => number(written(&mirror.path, arguments.text())?),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
         let mut value = value(&text)?;
@@ -137,11 +147,25 @@ pub(in crate::mcp) fn mirrored(mirrors: &[Mirror], arguments: &Value) -> Vec<(He
     mirrors.iter().filter_map(header).collect()
 }
 
+/// What stands there in the text that is sent: a value keeps only as many digits as a number has room for.
+fn written<'a>(path: &[String], arguments: &'a str) -> Option<&'a str> {
+    path.iter().try_fold(arguments, |text, key| members(text, [key.as_str()])?[0].map(RawValue::get))
+}
+
+/// A whole number in decimal digits, as the protocol wants it, also where JSON writes it in another way (`1e3`, `5.0`).
+fn number(token: &str) -> String {
+    match token.parse::<f64>() {
+        Ok(number) if token.contains(['.', 'e', 'E']) && number.fract() == 0.0 && number.abs() < EXACT => format!("{number:.0}"),
+        _ => token.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::tools::arguments::parse;
 
     fn read(schema: &Value) -> Result<Vec<Mirror>, String> {
         mirrors(schema.as_object().unwrap())
@@ -166,11 +190,21 @@ mod tests {
         } });
         let mirrors = read(&schema).unwrap();
         let of = |arguments: Value| {
-            let all = mirrored(&mirrors, &arguments);
+            let all = mirrored(&mirrors, &parse(&arguments.to_string()).unwrap());
             all.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect::<Vec<_>>()
         };
         assert_eq!(of(json!({ "region": "eu", "deep": { "n": 4 }, "plain": "x" })), ["mcp-param-region: eu", "mcp-param-n: 4"]);
         assert_eq!(of(json!({ "region": null })), Vec::<String>::new());
+        for (written, sent) in [
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            ("-7", "-7"),
+            ("1e3", "1000"),
+            ("5.0", "5"),
+            ("1e300", "1e300"),
+        ] {
+            let headers = mirrored(&mirrors, &parse(&format!(r#"{{"deep": {{ "n" : {written} }}}}"#)).unwrap());
+            assert_eq!(headers[0].1, sent, "{written}");
+        }
     }
 
     #[test]
@@ -184,5 +218,12 @@ mod tests {
         assert_eq!(read(&twice).unwrap_err(), "`x-mcp-header` names `x` twice");
         assert_eq!(read(&json!({ "properties": { "a": { "enum": [{ "x-mcp-header": 1 }] } } })), Ok(vec![]));
         assert!(read(&json!({ "x-mcp-header": "A" })).is_err());
+        let many = |count: usize| -> Value {
+            let properties: Map<String, Value> =
+                (0..count).map(|n| (format!("a{n}"), json!({ "type": "string", "x-mcp-header": format!("A{n}") }))).collect();
+            json!({ "properties": properties })
+        };
+        assert_eq!(read(&many(128)).unwrap().len(), 128);
+        assert_eq!(read(&many(129)).unwrap_err(), "`x-mcp-header` stands at more than 128 arguments");
     }
 }
