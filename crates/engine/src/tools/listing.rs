@@ -275,6 +275,8 @@ impl<'a> Listing<'a> {
             self.too_large.1 += 1;
         }
         let shown = |raw: Option<&RawValue>| raw.filter(|_| !disabled).map(|raw| object(raw).0);
+        // Its bytes do not count, so no more of them is kept than is shown.
+        let title = title.map(|title| if disabled { title.chars().take(limits::TITLE_CHARS + 1).collect() } else { title });
         Ok(Ok(Tool {
             model_name: naming::model_name(&self.parts, &name),
             title,
@@ -526,6 +528,9 @@ mod tests {
         let tools = list(&hides, &pages).unwrap();
         assert_eq!(tools.tools.iter().map(|t| t.disabled).collect::<Vec<_>>(), [false, true]);
         assert!(tools.tools[1].schema_bytes > 300_000 && tools.tools[1].description.is_none());
+        let titled = json!({ "name": "b", "title": "ä".repeat(300_000), "inputSchema": {} });
+        let titled = list(&hides, &[json!({ "tools": [titled] })]).unwrap().tools.remove(0);
+        assert_eq!((titled.title.as_ref().unwrap().len(), titled.shown_title().unwrap()), (482, "ä".repeat(240) + "…"));
     }
 
     #[test]
