@@ -1,6 +1,7 @@
 //! Processes as Linux shows them in `/proc`: who started whom, and signals that cannot hit a process that took over a
 //! dead one's number.
 
+use std::collections::HashMap;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A process: its number alone may be given to another one later, with its start time it is unique until the next boot.
@@ -41,11 +42,15 @@ pub(super) fn all() -> Vec<Entry> {
 
 /// Every living process below `root`.
 pub(super) fn descendants(root: i32) -> Vec<Proc> {
-    let all = all();
+    // A server may have started thousands.
+    let mut children: HashMap<i32, Vec<Entry>> = HashMap::new();
+    for entry in all().into_iter().filter(|e| e.proc.pid != root) {
+        children.entry(entry.parent).or_default().push(entry);
+    }
     let mut tree = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
-        for entry in all.iter().filter(|e| e.parent == parent && e.proc.pid != root) {
+        for entry in children.remove(&parent).unwrap_or_default() {
             parents.push(entry.proc.pid);
             if !entry.zombie {
                 tree.push(entry.proc);
