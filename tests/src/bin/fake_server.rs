@@ -416,10 +416,13 @@ fn call(faults: &Faults, id: &Value, message: &Value, line: &str) {
             }
             answer(id, text("asked"));
         }
-        // Asks and asks, and reads no answer.
+        // Asks and asks, with time for each answer to be made, and reads none.
         "nag" => {
             for n in 0..number("count").unwrap_or(0) {
                 send(&json!({ "jsonrpc": "2.0", "id": format!("{n:0>900}"), "method": "ping" }));
+                if n % 20 == 0 {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
             }
             loop {
                 std::thread::park();
