@@ -59,16 +59,8 @@ function person(tab) {
       await control.focus();
       await control.press(key);
     },
-    /**
-     * Answers a question that is asked in place: Space presses when it is let go, and a press that comes at once is no answer.
-     * The browser forgets a key that is down when the list around the button is put in order anew; then it is pressed again.
-     */
-    confirm: async (name) => {
-      const button = tab.getByRole("button", { name, exact: true });
-      await button.press("Space", { delay: 300 });
-      const gone = await button.waitFor({ state: "detached", timeout: 2_000 }).then(() => true, () => false);
-      if (!gone) await button.press("Space", { delay: 300 });
-    },
+    /** Answers a question that is asked in place: Space presses when it is let go, and a press that comes at once is no answer. */
+    confirm: (name) => tab.getByRole("button", { name, exact: true }).press("Space", { delay: 300 }),
   };
 }
 

@@ -291,6 +291,29 @@ test("first start: what was found, and the sample in one press", async () => {
   expect(button(/^echo/)).toBeTruthy();
 });
 
+test("a conversation that is deleted makes way for its neighbour, and comes back when it could not be deleted", async () => {
+  await open({ ...sampled, conversations: [{ id: "c1", title: "First", updated_at: 2 }, { id: "c2", title: "Second", updated_at: 1 }] });
+  const shown = () => nameOf(find("main h1", /.*/));
+  const remove = async (title: string) => {
+    button(`Delete ${title}`).click();
+    await pass(300);
+    button(`Confirm: Delete ${title}`).click();
+    await pass(200);
+  };
+  const { request } = host;
+  host.request = ((method: string, params: never) => (method === "conversation.delete" ? Promise.reject({ message: "The disk is full." }) : request.call(host, method as never, params))) as never;
+  await remove("First");
+  expect(find('[role="alert"]', /.*/).textContent).toContain("The disk is full.");
+  expect(shown()).toBe("First");
+  host.request = request;
+  await remove("First");
+  expect(shown()).toBe("Second");
+  // It was there before the other one went: nothing empty is shown in between.
+  expect(host.asked.map((a) => a.method).filter((m) => m === "conversation.open" || m === "conversation.delete").slice(-2)).toEqual(["conversation.open", "conversation.delete"]);
+  await remove("Second");
+  expect(shown()).toBe("No conversation is open");
+});
+
 test.each([false, true])("only keys that reach the page are shown; in a browser: %s", async (browser) => {
   await open({ conversations: [{ id: "c1", title: "First" }], browser });
   key("k", { ctrlKey: true });

@@ -57,15 +57,14 @@ export class Actions {
     if (trimmed !== "") await this.ask("conversation.rename", { id, title: trimmed });
   }
 
-  /** Deletes, and opens the neighbour when the open one went. */
+  /** Deletes. Whoever looks at it looks at its neighbour before it goes, and at it again when it could not go. */
   async remove(conversation: ConversationSummary): Promise<void> {
     const list = this.app.conversations;
     const at = list.findIndex((c) => c.id === conversation.id);
-    const next = list[at + 1] ?? list[at - 1];
-    const wasOpen = this.app.open?.id === conversation.id;
-    if (!(await this.ask("conversation.delete", { id: conversation.id }))) return;
-    this.view.toast("plain", words.conversation.deleted(conversation.title));
-    if (wasOpen && next) await this.show(next.id);
+    const next = this.app.open?.id === conversation.id ? (list[at + 1] ?? list[at - 1]) : undefined;
+    if (next) await this.show(next.id);
+    if (await this.ask("conversation.delete", { id: conversation.id })) this.view.toast("plain", words.conversation.deleted(conversation.title));
+    else if (next) await this.show(conversation.id);
   }
 
   async addWorkspace(path?: string): Promise<string | undefined> {

@@ -16,7 +16,7 @@ import type {
   ToolRef,
   Workspace,
 } from "../host/api";
-import { failure, type Host, type HostError, type Link, type Method, type Params, type Reply } from "../host/host";
+import { failure, type Host, type Link, type Method, type Params, type Reply } from "../host/host";
 
 /** The open conversation, as drawn. */
 export class OpenConversation {
@@ -123,8 +123,13 @@ export class App {
         const waiting = this.#waiting;
         this.#waiting = [];
         for (const envelope of waiting) this.#receive(envelope);
-        // What is open was read before the gap.
-        if (this.#wanted !== null && this.#seq !== null) void this.show(this.#wanted).catch(() => {});
+        // What is open, and the log that is looked at, were read before the gap.
+        const wanted = this.#wanted;
+        if (wanted !== null && this.#seq !== null)
+          void this.show(wanted).catch((error: unknown) => {
+            if (failure(error).code === "not_found" && this.open?.id === wanted) this.#leave(wanted);
+          });
+        if (this.log) void this.openLog(this.log.server).catch(() => {});
         return;
       } catch (error) {
         if (load !== this.#loads || failure(error).code === "denied") return;
@@ -159,7 +164,7 @@ export class App {
         break;
       case "conversations":
         this.conversations = event.conversations;
-        if (this.open && !event.conversations.some((c) => c.id === this.open?.id)) this.close();
+        this.#leaveIfGone(seq);
         break;
       case "cards":
         this.cards = event.cards;
@@ -260,18 +265,24 @@ export class App {
       else this.open = new OpenConversation(read);
       for (const { seq, event } of missed) if (seq > read.seq) this.#change(this.open, event);
       this.#refreshTools();
+      if (this.#seq !== null) this.#leaveIfGone(this.#seq);
     } catch (error) {
-      if (this.#wanted === id) {
-        this.#wanted = this.open?.id ?? null;
-      }
+      if (this.#wanted === id) this.#wanted = this.open?.id ?? null;
       throw error;
     } finally {
       if (this.#opening.get(id) === missed) this.#opening.delete(id);
     }
   }
 
-  close(): void {
-    this.#wanted = null;
+  /** The list of conversations, as of event `seq`, may not have the open one any more. An older list may not have it yet. */
+  #leaveIfGone(seq: number): void {
+    const open = this.open;
+    if (open && seq > open.seq && !this.conversations.some((c) => c.id === open.id)) this.#leave(open.id);
+  }
+
+  /** Another one that is on its way to being opened comes all the same. */
+  #leave(id: string): void {
+    if (this.#wanted === id) this.#wanted = null;
     this.open = null;
   }
 
@@ -289,7 +300,7 @@ export class App {
   }
 
   async openLog(server: string): Promise<void> {
-    this.log = { server, lines: [] };
+    this.log = { server, lines: this.log?.server === server ? this.log.lines : [] };
     const { lines } = await this.host.request("server.log", { id: server });
     // Lines that came by event meanwhile are part of the reply or newer than it.
     const log = this.log as { server: string; lines: LogLine[] } | null;
@@ -303,5 +314,3 @@ export class App {
     this.log = null;
   }
 }
-
-export type { HostError };

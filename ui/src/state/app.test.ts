@@ -96,7 +96,7 @@ test("resync takes a new snapshot and reads the open conversation anew", async (
 
 test("an event between asking for a conversation and its reply is applied exactly once", async () => {
   host.subscriber.link("live");
-  await host.answer("snapshot", snapshot(1));
+  await host.answer("snapshot", snapshot(1, { conversations: [summary("a")] }));
   void app.show("a");
   host.event(2, entry("a", notice("e1", "in the reply")));
   host.event(3, entry("a", notice("e2", "after the reply")));
@@ -143,6 +143,51 @@ test("a deleted conversation closes", async () => {
   await host.answer("conversation.open", conversation("a", 1));
   host.event(2, { type: "conversations", conversations: [] });
   expect(app.open).toBeNull();
+});
+
+test("a deleted conversation closes, and not the one that is on its way to take its place", async () => {
+  host.subscriber.link("live");
+  await host.answer("snapshot", snapshot(1, { conversations: [summary("a"), summary("b")] }));
+  void app.show("a");
+  await host.answer("conversation.open", conversation("a", 1));
+  // Replies and events come by two ways: the neighbour is asked for before the list without the deleted one is here.
+  void app.show("b");
+  host.event(2, { type: "conversations", conversations: [summary("b")] });
+  expect(app.open).toBeNull();
+  await host.answer("conversation.open", conversation("b", 2));
+  expect(app.open?.id).toBe("b");
+});
+
+test("a list from before a conversation was made does not close it; one that has lost it meanwhile does", async () => {
+  host.subscriber.link("live");
+  await host.answer("snapshot", snapshot(1));
+  void app.show("new");
+  await host.answer("conversation.open", conversation("new", 3));
+  host.event(2, { type: "conversations", conversations: [summary("other")] });
+  expect(app.open?.id).toBe("new");
+  host.event(3, { type: "conversations", conversations: [summary("other"), summary("new")] });
+  expect(app.open?.id).toBe("new");
+  // Deleted elsewhere while its reply is on its way.
+  void app.show("other");
+  host.event(4, { type: "conversations", conversations: [summary("new")] });
+  await host.answer("conversation.open", conversation("other", 3));
+  expect(app.open).toBeNull();
+});
+
+test("what was deleted during a gap is not shown any longer; the log that is looked at is read anew", async () => {
+  host.subscriber.link("live");
+  await host.answer("snapshot", snapshot(1, { conversations: [summary("a")] }));
+  void app.show("a");
+  await host.answer("conversation.open", conversation("a", 1));
+  const line = (at: number) => ({ at, source: "stderr" as const, text: String(at) });
+  void app.openLog("x");
+  await host.answer("server.log", { lines: [line(1)] });
+  host.subscriber.envelope({ kind: "resync" });
+  await host.answer("snapshot", snapshot(9));
+  await host.answer("conversation.open", new HostError("not_found", "It is gone."));
+  expect(app.open).toBeNull();
+  await host.answer("server.log", { lines: [line(1), line(2)] });
+  expect(app.log?.lines.map((l) => l.at)).toEqual([1, 2]);
 });
 
 test("a status changes its row only; a new test forgets the old stages", async () => {
