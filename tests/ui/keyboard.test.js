@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, makeHome, open, real, serve } from "./app.js";
-import { call, chooseTool, use } from "./states.js";
+import { asJson, call, chooseTool, use } from "./states.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -274,6 +274,53 @@ test("B34: a card that was answered, here or in another window, leaves the keybo
     await cards.first().waitFor({ state: "detached" });
     await me.at(/^(button Tool: everything › echo|.*message)/);
     assert.equal(await tab.getByText("Echo:").count(), 0);
+    await other.close();
+  });
+});
+
+test("a key that is down on a conversation meets it, whatever happens in other ones meanwhile", async () => {
+  await page({ time: real.time }, async (me, tab) => {
+    await tab.keyboard.press("Control+,");
+    await me.use("checkbox", "Use time in this conversation", "Space");
+    await tab.getByRole("button", { name: "time: 2 tools. Details" }).waitFor();
+    await me.use("button", "Back to the conversation");
+    const rename = async (title) => {
+      await me.use("button", "More options");
+      await tab.getByRole("menuitem", { name: "Rename" }).press("Enter");
+      await me.at("text Title");
+      await me.type(title);
+      await me.press("Enter");
+      await tab.getByRole("heading", { name: title, exact: true }).waitFor();
+    };
+    await rename("old");
+    for (const title of ["newer", "newest"]) {
+      await me.use("button", "New conversation");
+      await tab.getByRole("heading", { name: "New conversation", exact: true }).waitFor();
+      await rename(title);
+    }
+    const rows = () => tab.getByRole("navigation").locator(".open .title").allInnerTexts();
+    assert.deepEqual(await rows(), ["newest", "newer", "old"]);
+
+    // Another page is about to call a tool in the oldest one, which will be the newest by that.
+    const other = await tab.context().newPage();
+    await other.goto(new URL("/", tab.url()).href);
+    await other.getByRole("navigation").getByRole("button", { name: "old", exact: true }).click();
+    await chooseTool(other, "current", "get_current_time");
+    await (await asJson(other)).fill('{"timezone": "Asia/Tokyo"}');
+    await tab.bringToFront();
+
+    await tab.getByRole("button", { name: "Rename newer" }).focus();
+    await tab.keyboard.down("Space");
+    await other.keyboard.press("Control+Enter");
+    await tab.getByRole("navigation").getByRole("button", { name: /^1 call waits for you/ }).waitFor();
+    assert.deepEqual(await rows(), ["newest", "newer", "old"]);
+    await tab.keyboard.up("Space");
+    await me.at("text Title");
+    assert.equal(await tab.getByRole("textbox", { name: "Title" }).inputValue(), "newer");
+    await me.press("Escape");
+    await me.at("button newer");
+    await me.use("button", "Settings");
+    await tab.waitForFunction(() => [...document.querySelectorAll("nav .open .title")].map((e) => e.innerText).join() === "old,newest,newer");
     await other.close();
   });
 });

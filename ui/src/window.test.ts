@@ -314,6 +314,41 @@ test("a conversation that is deleted makes way for its neighbour, and comes back
   expect(shown()).toBe("No conversation is open");
 });
 
+test("the list of conversations moves nothing that the pointer or the keyboard is at", async () => {
+  await open({ ...sampled, conversations: [{ id: "c1", title: "First", updated_at: 3 }, { id: "c2", title: "Second", updated_at: 2 }, { id: "c3", title: "Third", updated_at: 1 }] });
+  const rows = () => all("nav .open").map(nameOf);
+  const happens = async (times: Record<string, number>) => {
+    const conversations = Object.entries(times).map(([id, updated_at]) => ({ id, title: { c1: "First", c2: "Second", c3: "Third" }[id] ?? id, workspaces: [], temporary: false, updated_at, waiting_cards: 0, running_calls: 0 }));
+    host.emit({ type: "conversations", conversations });
+    await pass(20);
+  };
+  await happens({ c1: 3, c2: 4, c3: 1 });
+  expect(rows()).toEqual(["Second", "First", "Third"]);
+
+  // A question is asked in a row, with the keyboard in it: an answer meets the row that was asked about.
+  const trash = button("Delete Second");
+  trash.focus();
+  trash.click();
+  await pass(10);
+  await happens({ c1: 3, c2: 4, c3: 5 });
+  expect(rows()).toEqual(["Second", "First", "Third"]);
+  expect(nameOf(document.activeElement!)).toBe("Confirm: Delete Second");
+  // What is new comes first all the same.
+  await happens({ c1: 3, c2: 4, c3: 5, c4: 6 });
+  expect(rows()).toEqual(["c4", "Second", "First", "Third"]);
+  button("Settings").focus();
+  await pass(10);
+  expect(rows()).toEqual(["c4", "Third", "Second", "First"]);
+
+  const list = find("nav .list", /./);
+  list.dispatchEvent(new PointerEvent("pointerenter"));
+  await happens({ c1: 7, c2: 4, c3: 5, c4: 6 });
+  expect(rows()).toEqual(["c4", "Third", "Second", "First"]);
+  list.dispatchEvent(new PointerEvent("pointerleave"));
+  await pass(10);
+  expect(rows()).toEqual(["First", "c4", "Third", "Second"]);
+});
+
 test.each([false, true])("only keys that reach the page are shown; in a browser: %s", async (browser) => {
   await open({ conversations: [{ id: "c1", title: "First" }], browser });
   key("k", { ctrlKey: true });
