@@ -314,6 +314,35 @@ test("a conversation that is deleted makes way for its neighbour, and comes back
   expect(shown()).toBe("No conversation is open");
 });
 
+test("a title is taken by Enter and by leaving it, and leaving it leaves the keyboard where it went", async () => {
+  await open({ ...sampled, conversations: [{ id: "c1", title: "First" }] });
+  const field = () => find("input", "Title");
+  button("Rename First").click();
+  await pass(20);
+  expect(document.activeElement).toBe(field());
+  write(field(), "By leaving");
+  button("Settings").focus();
+  await pass(50);
+  expect(nameOf(document.activeElement!)).toBe("Settings");
+  button("Rename By leaving").click();
+  await pass(20);
+  write(field(), "Not this");
+  key("Escape");
+  await pass(50);
+  expect(nameOf(document.activeElement!)).toBe("By leaving");
+  key("F2");
+  await pass(20);
+  key("Enter");
+  await pass(20);
+  key("F2");
+  await pass(20);
+  // Emptied, it is called again as it was by itself.
+  write(field(), " ");
+  key("Enter");
+  await pass(50);
+  expect(asked("conversation.rename")).toEqual([{ id: "c1", title: "By leaving" }, { id: "c1", title: "" }]);
+});
+
 test("the list of conversations moves nothing that the pointer or the keyboard is at", async () => {
   await open({ ...sampled, conversations: [{ id: "c1", title: "First", updated_at: 3 }, { id: "c2", title: "Second", updated_at: 2 }, { id: "c3", title: "Third", updated_at: 1 }] });
   const rows = () => all("nav .open").map(nameOf);

@@ -52,9 +52,9 @@ export class Actions {
     return made.id;
   }
 
+  /** An empty title gives it back the name it had by itself. */
   async rename(id: string, title: string): Promise<void> {
-    const trimmed = title.trim();
-    if (trimmed !== "") await this.ask("conversation.rename", { id, title: trimmed });
+    await this.ask("conversation.rename", { id, title });
   }
 
   /** Deletes. Whoever looks at it looks at its neighbour before it goes, and at it again when it could not go. */
