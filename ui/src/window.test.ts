@@ -391,6 +391,33 @@ test.each([false, true])("only keys that reach the page are shown; in a browser:
   expect(keys.includes("Ctrl N")).toBe(!browser);
 });
 
+test("what happens meanwhile does not move the palette's cursor", async () => {
+  await open({ ...sampled, conversations: [{ id: "c1", title: "First" }, { id: "c2", title: "Second", updated_at: 1 }] });
+  key("k", { ctrlKey: true });
+  await pass(100);
+  const chosen = () => nameOf(find("[role=option][aria-selected=true]", /.*/));
+  for (let i = 0; i < 3; i++) key("ArrowDown");
+  const before = chosen();
+  void startCall("echo");
+  await pass(900);
+  expect(find("[role=option]", /^Go to the first waiting call/)).toBeTruthy();
+  expect(chosen()).toBe(before);
+  write(find("input", "Command palette"), "second");
+  await pass(100);
+  expect(chosen()).toMatch(/^Second/);
+});
+
+test("keys that work everywhere work from a sheet too, and put it away", async () => {
+  await open(sampled);
+  await waiting();
+  key("?", {}, document.body);
+  await pass(50);
+  key("j", { ctrlKey: true });
+  await pass(50);
+  expect(all("dialog")).toEqual([]);
+  expect(nameOf(document.activeElement!.querySelector("h3")!)).toBe("sample wants to run echo");
+});
+
 test("the palette finds commands and tools; the sheet of keys opens with ?", async () => {
   await open(sampled);
   key("k", { ctrlKey: true });
