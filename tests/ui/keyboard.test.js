@@ -65,7 +65,7 @@ function person(tab) {
 }
 
 test("servers: looked at, edited, added, removed, agreed to; the keyboard comes back to where each began", async () => {
-  await page({ everything: real.everything, first: { command: "/bin/cat" }, second: { command: "/bin/cat" } }, async (me, tab, home) => {
+  await page({ everything: real.everything, first: { command: "/bin/cat" }, second: { command: "/bin/cat" }, slow: { command: "/bin/sh", args: ["-c", "sleep 600"] } }, async (me, tab, home) => {
     await me.press("Tab");
     await me.at("a Skip to the page");
     await me.press("Control+,");
@@ -83,6 +83,12 @@ test("servers: looked at, edited, added, removed, agreed to; the keyboard comes 
     assert.deepEqual([keys.some((key) => /\bB$/.test(key)), keys.some((key) => /\bN$/.test(key))], [true, false]);
     await me.press("Escape");
     await me.at("checkbox Use second in this conversation");
+
+    // What cannot be pressed while it is at work keeps the keyboard all the same.
+    await me.use("button", "Test connection to slow");
+    await tab.getByRole("button", { name: "slow: Testing…. Details" }).waitFor();
+    await tab.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
+    await me.at("button Test connection to slow");
 
     await me.use("button", /^second: Not tested/);
     await me.press("Tab", "Tab", "Tab");

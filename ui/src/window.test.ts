@@ -68,7 +68,9 @@ test("B14, B15: sections, counts, a word for every state, names for every button
   expect(asked("level.rescan")).toEqual([{ id: "c1" }]);
   expect((find("input", "Use bad in this conversation") as HTMLInputElement).disabled).toBe(true);
   expect((find("input", "Use gone in this conversation") as HTMLInputElement).disabled).toBe(false);
-  expect((button("Test connection to testing") as HTMLButtonElement).disabled).toBe(true);
+  button("Test connection to testing").click();
+  await pass(50);
+  expect(asked("server.test")).toEqual([]);
   button(/^down: /).click();
   await pass(10);
   expect(find(".details", /It is missing/).textContent).toContain("It is missing.");

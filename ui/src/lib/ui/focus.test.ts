@@ -28,6 +28,12 @@ test("what goes away hands the keyboard to the next control, the last one to the
   await settles("one");
 });
 
+test("what can be used no more hands the keyboard on too", async () => {
+  button("two").focus();
+  button("two").disabled = true;
+  await settles("three");
+});
+
 test("a row that is put in another place keeps the keyboard", async () => {
   button("three").focus();
   const moved = button("three");

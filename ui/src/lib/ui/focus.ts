@@ -57,7 +57,10 @@ export function keepKeyboard(root: HTMLElement): () => void {
   };
   const watch = new MutationObserver((records) => {
     const gone = last;
-    if (!gone || document.activeElement !== document.body) return;
+    if (!gone) return;
+    // A browser may leave the keyboard on what can be used no more, until it draws next.
+    const lost = () => document.activeElement === document.body || (document.activeElement === gone && gone.matches(":disabled"));
+    if (!lost()) return;
     // A list that is put in another order takes its rows out and in again; the keyboard stays on the one it was on.
     if (gone.isConnected && gone instanceof HTMLElement && records.some((r) => [...r.removedNodes].some((node) => node.contains(gone)))) {
       gone.focus({ preventScroll: true });
@@ -69,7 +72,7 @@ export function keepKeyboard(root: HTMLElement): () => void {
     const target = record.type === "attributes" ? gone.parentNode! : record.target;
     const { nextSibling } = record.type === "attributes" ? gone : record;
     setTimeout(() => {
-      if (document.activeElement !== document.body) return;
+      if (!lost()) return;
       const place = target.isConnected ? neighbour(target, nextSibling) : document.getElementById("page");
       given = place;
       place?.focus({ preventScroll: place.id === "page" });
