@@ -15,6 +15,21 @@ async function editing(options = sampled) {
   await pass(10);
 }
 
+test("B34: Escape leads from a card back to where the keyboard was, and to the composer when it was nowhere else", async () => {
+  await open(sampled);
+  await waiting();
+  const card = find("section.ask", /./);
+  button("Settings").focus();
+  key("j", { ctrlKey: true });
+  await pass(20);
+  expect(document.activeElement).toBe(card);
+  key("Escape");
+  expect(nameOf(document.activeElement!)).toBe("Settings");
+  button("Deny").focus();
+  key("Escape");
+  expect(nameOf(document.activeElement!)).toMatch(/^Choose a tool to call/);
+});
+
 test("B34: a card steals no focus, is announced, counted in the title, and rests for 400 ms", async () => {
   await open(sampled);
   const composer = button(/Choose a tool to call/);

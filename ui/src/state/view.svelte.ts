@@ -164,12 +164,10 @@ export class View {
     this.#before = now instanceof HTMLElement && now !== document.body ? now : null;
   }
 
-  /** Goes back there; false when there is nothing to go back to. */
-  goBack(): boolean {
-    const before = this.#before;
+  /** Goes back there; to where the next call is written when there is nothing to go back to. */
+  goBack(): void {
+    const before = this.#before?.isConnected ? this.#before : document.querySelector<HTMLElement>(".composer button");
     this.#before = null;
-    if (!before?.isConnected) return false;
-    before.focus();
-    return true;
+    before?.focus();
   }
 }
