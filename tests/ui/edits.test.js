@@ -116,6 +116,9 @@ test("B33: a level raised while a card is edited runs what was asked for, and th
     await tab.reload();
     await lost(tab).getByText('"typed"').waitFor();
     await button(tab, "Discard what you had written").click();
+    // What is asked lies in its own place, and covers neither the text nor another card.
+    const [asks, header] = await Promise.all([button(tab, "Confirm: Discard what you had written"), lost(tab).locator("header")].map((e) => e.boundingBox()));
+    assert.ok(asks.y >= header.y && asks.y + asks.height <= header.y + header.height, JSON.stringify({ asks, header }));
     await button(tab, "Confirm: Discard what you had written").press("Space", { delay: 300 });
     await lost(tab).waitFor({ state: "detached" });
   });

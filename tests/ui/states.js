@@ -234,6 +234,25 @@ export const states = {
     },
   },
 
+  lostEdit: {
+    declared: real,
+    go: async (tab) => {
+      await declareAndTick(tab, ["everything"]);
+      await chooseTool(tab, "echo", "echo");
+      for (const message of ["edited here, answered elsewhere", "still waiting"]) {
+        await call(tab, { message });
+        await tab.locator("section.ask", { hasText: message }).waitFor();
+      }
+      await tab.locator("section.ask").first().getByRole("button", { name: "Edit arguments" }).click();
+      await tab.getByRole("textbox", { name: "Arguments of echo on the card, as JSON" }).fill('{\n  "message": "what was typed meanwhile"\n}');
+      const other = await tab.context().newPage();
+      await other.goto(new URL("/", tab.url()).href);
+      await other.locator("section.ask").first().locator('footer button[aria-disabled="false"]', { hasText: "Deny" }).click();
+      await tab.getByRole("heading", { name: "Your edit of echo on everything was not sent." }).waitFor();
+      await other.close();
+    },
+  },
+
   results: {
     declared: real,
     go: async (tab) => {

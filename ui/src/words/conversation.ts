@@ -199,6 +199,8 @@ export const conversation = {
     noMatch: (query: string) => `No tool matches “${query}”.`,
     schemaSize: (size: string, tokens: string) => `definition ${size}, ${tokens}`,
     again: "Try again",
-    look: "Look",
+    againOf: (server: string) => `Try again: ${server}`,
+    details: "Details",
+    detailsOf: (server: string) => `Details: ${server}`,
   },
 };
