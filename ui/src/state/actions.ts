@@ -45,8 +45,7 @@ export class Actions {
 
   /** A new conversation, in the folders of the open one unless told otherwise. */
   async create(workspaces?: string[], temporary = false): Promise<string | undefined> {
-    const open = this.app.conversations.find((c) => c.id === this.app.open?.id);
-    const made = await this.ask("conversation.create", { workspaces: workspaces ?? open?.workspaces ?? [], temporary });
+    const made = await this.ask("conversation.create", { workspaces: workspaces ?? this.app.summary?.workspaces ?? [], temporary });
     if (!made) return undefined;
     await this.show(made.id);
     return made.id;

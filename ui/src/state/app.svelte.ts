@@ -65,6 +65,8 @@ export class App {
   cards = $state.raw<Card[]>([]);
   notices = $state.raw<{ id: number; text: string }[]>([]);
   open = $state.raw<OpenConversation | null>(null);
+  /** The open one, as the list has it; it may come there a moment later. */
+  readonly summary: ConversationSummary | undefined = $derived(this.conversations.find((c) => c.id === this.open?.id));
   /** The stages of the last test of each server, as they arrive. */
   stages = $state.raw<ReadonlyMap<string, StageInfo[]>>(new Map());
   /** The log that is looked at, if any. */

@@ -1,6 +1,5 @@
 // A question asked in place, once: the first press asks it, a second one within a few seconds answers.
 
-const patience = 6000;
 /** The second click of a double click is not an answer. */
 const atOnce = 250;
 
@@ -9,6 +8,9 @@ export class Confirming<What extends string> {
   what = $state.raw<What | null>(null);
   #at = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** `patience`: how long a question stands, in milliseconds. */
+  constructor(readonly patience = 6000) {}
 
   /** True when this was asked before, and is confirmed by this press. */
   press(what: What): boolean {
@@ -20,7 +22,7 @@ export class Confirming<What extends string> {
       this.forget();
       this.what = what;
       this.#at = Date.now();
-      this.#timer = setTimeout(() => this.forget(), patience);
+      this.#timer = setTimeout(() => this.forget(), this.patience);
     }
     return false;
   }
