@@ -171,6 +171,24 @@ test("a text that proposes nothing leaves nothing to add, and what was typed wai
   expect([names(), written()]).toEqual([["mine"], ['{\n  "command": "y"\n}']]);
 });
 
+test("what cannot be looked into says why, and cannot be added", async () => {
+  await open(one());
+  const request = host.request.bind(host);
+  let reachable = false;
+  host.request = ((method: string, params: never) => (method === "server.plan" && !reachable ? Promise.reject({ message: "Mework cannot be reached." }) : request(method as never, params))) as typeof host.request;
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button("Add a server").click();
+  await pass(50);
+  await type(pasted(), "npx -y first");
+  expect(nameOf(find("section.add .message.bad", /./))).toBe("Mework cannot be reached.");
+  expect(button("Add").getAttribute("aria-disabled")).toBe("true");
+  reachable = true;
+  await type(pasted(), "npx -y second");
+  expect(all("section.add .message.bad")).toEqual([]);
+  expect(button("Add").getAttribute("aria-disabled")).toBe("false");
+});
+
 test("two proposals of one name are two", async () => {
   await open(one());
   const request = host.request.bind(host);

@@ -448,6 +448,22 @@ test("a failure of the engine is shown and stays; a lost connection says so", as
   expect(document.body.textContent).toContain("The connection was lost. Trying again…");
 });
 
+test("what just happened stays to be read for as long as the pointer is on it", async () => {
+  await open({ ...sampled, app: { can_reveal: false } });
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button("Open the global config folder").click();
+  await pass(50);
+  const told = () => all(".toast").map((e) => e.textContent);
+  expect(told()).toEqual([expect.stringContaining("The file is /home/ada/.mework/mcp.json")]);
+  all(".toast")[0]!.dispatchEvent(new PointerEvent("pointerenter"));
+  await pass(20_000);
+  expect(told().length).toBe(1);
+  all(".toast")[0]!.dispatchEvent(new PointerEvent("pointerleave"));
+  await pass(6000);
+  expect(told()).toEqual([]);
+});
+
 test("what was sent to a tool can be picked again, each once, the newest first", async () => {
   await open({ ...sampled, conversations: [{ id: "c1", title: "First", level: "full_access" }] });
   await pass(200);

@@ -78,6 +78,7 @@ export class View {
   pickerAsked = $state(false);
 
   #toastId = 0;
+  #toastTimers = new Map<number, ReturnType<typeof setTimeout>>();
   #before: HTMLElement | null = null;
 
   constructor() {
@@ -123,10 +124,24 @@ export class View {
   toast(tone: Toast["tone"], text: string, detail?: string): void {
     const id = ++this.#toastId;
     this.toasts = [...this.toasts.filter((t) => t.text !== text), { id, tone, text, detail }].slice(-4);
-    if (tone === "plain") setTimeout(() => this.dismiss(id), 5000);
+    this.letGo(id);
+  }
+
+  /** It stays for as long as somebody is at it. */
+  hold(id: number): void {
+    clearTimeout(this.#toastTimers.get(id));
+  }
+
+  /** A failure stays in any case. */
+  letGo(id: number): void {
+    this.hold(id);
+    if (this.toasts.find((t) => t.id === id)?.tone !== "plain") return;
+    this.#toastTimers.set(id, setTimeout(() => this.dismiss(id), 5000));
   }
 
   dismiss(id: number): void {
+    this.hold(id);
+    this.#toastTimers.delete(id);
     this.toasts = this.toasts.filter((t) => t.id !== id);
   }
 
