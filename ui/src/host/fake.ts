@@ -19,6 +19,7 @@ import type {
   ToolRef,
   Workspace,
 } from "./api";
+import { changedFile, misfits, plan } from "./fake-checks";
 import { pastedServers, review, sampleTools, type FakeServer, type FakeTool } from "./fake-servers";
 import { HostError, type Host, type Method, type Params, type Reply, type Subscriber } from "./host";
 
@@ -458,56 +459,21 @@ export class FakeHost implements Host {
       const found = this.#server(server);
       return { name: found.name, entry: this.#entry_of(found), file: this.#row(found, new Set()).file, file_hash: this.#hash };
     },
-    "server.plan": ({ server, name, entry, file_hash, keep_ticks }) => {
-      const found = server === undefined ? undefined : this.#servers.find((s) => s.name === server);
-      const renamed = found !== undefined && name !== found.name;
-      const now = found && this.#entry_of(found);
-      const running = found && (this.#status.get(found.name) ?? found.status)?.kind === "connected";
-      let refusal: string | undefined;
-      try {
-        const parsed: unknown = JSON.parse(entry);
-        if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) refusal = "The entry must be an object, { … }; it is something else.";
-      } catch {
-        refusal = "The entry cannot be used: the text is not valid JSON.";
-      }
-      if (!/^[A-Za-z0-9_-]{1,128}$/.test(name)) refusal = "The name may hold only letters A–Z and a–z, digits, `-` and `_`, 1 to 128 of them.";
-      const conflict = file_hash !== this.#hash;
-      if (conflict) refusal = "The file changed since it was shown, so nothing was written. Look at it again, then repeat.";
-      const changes = entry !== now || renamed;
-      const differs = found?.consent === "changed";
-      return {
-        ...(refusal === undefined ? {} : { refusal }),
-        ...(conflict ? { conflict: { ...(now === undefined ? {} : { entry: now, file_hash: this.#hash }), diff: [{ old: now ?? "", new: entry, changed: true }] } } : {}),
-        changes,
-        server: name,
-        renamed,
-        reasons: entry.includes('"cwd": "nowhere"') ? ["`cwd` must be an absolute path.", "`cwd` is not an existing folder."] : [],
-        notes: [],
-        in_the_way: [],
-        consent: differs ? "changed" : "given",
-        ...(differs && server !== undefined ? { review: this.#view(server) } : {}),
-        needs_review: differs,
-        conversations: changes
-          ? [...this.#conversations.values()]
-              .filter((c) => found && c.ticked.has(found.name))
-              .map((c) => ({
-                id: c.summary.id,
-                title: c.summary.title,
-                temporary: c.summary.temporary,
-                stops: running ?? false,
-                busy: found?.busy ?? false,
-                starts: renamed && !keep_ticks ? ("no" as const) : running ? ("now" as const) : ("next_turn" as const),
-                dangles: renamed && !keep_ticks,
-                follows: renamed && keep_ticks,
-              }))
-          : [],
-        hides: [],
-        shows: [],
-        unmatched: [],
-      };
+    "server.plan": (asked) => {
+      const found = asked.server === undefined ? undefined : this.#servers.find((s) => s.name === asked.server);
+      const conversations = [...this.#conversations.values()].filter((c) => found && c.ticked.has(found.name)).map((c) => c.summary);
+      return plan(asked, {
+        entry: found && this.#entry_of(found),
+        name: found?.name,
+        hash: this.#hash,
+        runs: found && (this.#status.get(found.name) ?? found.status)?.kind === "connected",
+        busy: found?.busy,
+        review: found?.consent === "changed" ? this.#view(found.name) : undefined,
+        conversations,
+      });
     },
     "server.edit": ({ server, name, entry, file_hash }) => {
-      if (file_hash !== this.#hash) throw new HostError("conflict", "The file changed since it was shown, so nothing was written. Look at it again, then repeat.");
+      if (file_hash !== this.#hash) throw new HostError("conflict", changedFile);
       const found = this.#server(server);
       this.#edits++;
       found.name = name;
@@ -516,7 +482,7 @@ export class FakeHost implements Host {
       return { id: name, file_hash: this.#hash };
     },
     "server.set_tool": ({ server, tool, disabled, always_asks, file_hash }) => {
-      if (file_hash !== this.#hash) throw new HostError("conflict", "The file changed since it was shown, so nothing was written. Look at it again, then repeat.");
+      if (file_hash !== this.#hash) throw new HostError("conflict", changedFile);
       const found = this.#server(server);
       const set = (names: string[] | undefined, on: boolean | undefined) => (on === undefined ? (names ?? []) : on ? [...new Set([...(names ?? []), tool])] : (names ?? []).filter((n) => n !== tool));
       found.disabled_tools = set(found.disabled_tools, disabled);
@@ -557,15 +523,7 @@ export class FakeHost implements Host {
       if (!found) throw new HostError("not_found", "That tool is not offered any more.");
       return { ...this.#ref(this.#server(server), found), input_schema: found.input_schema ?? { type: "object", properties: {} } };
     },
-    "arguments.check": ({ server, tool, arguments: text }) => {
-      const schema = this.#server(server).tools?.find((t) => t.name === tool)?.input_schema as { required?: string[]; properties?: Record<string, { type?: string }> } | undefined;
-      const value = JSON.parse(text) as Record<string, unknown>;
-      const problems = (schema?.required ?? []).filter((name) => !(name in value)).map((name) => ({ pointer: `/${name}`, message: `“${name}” is missing.` }));
-      for (const [name, property] of Object.entries(schema?.properties ?? {}))
-        if (name in value && property.type !== undefined && property.type !== (Number.isInteger(value[name]) ? "integer" : Array.isArray(value[name]) ? "array" : typeof value[name]))
-          problems.push({ pointer: `/${name}`, message: `“${name}” must be of type ${property.type}.` });
-      return { problems };
-    },
+    "arguments.check": ({ server, tool, arguments: text }) => ({ problems: misfits(text, this.#server(server).tools?.find((t) => t.name === tool)?.input_schema) }),
     "call.start": (p) => {
       const server = this.#server(p.server);
       if (server.consent === "changed") throw new HostError("needs_consent", `${p.server} changed since you agreed to it.`);
