@@ -468,13 +468,21 @@ impl Window {
         self.client.title().await.expect("a title")
     }
 
+    /// What does not fit on the page as it is now; nothing may be in it.
+    pub async fn misfits(&self) -> Vec<String> {
+        let script = format!("{}\nreturn misfits()", include_str!("../ui/fits.js").replace("export function", "function"));
+        serde_json::from_value(self.run(&script, vec![]).await).expect("a list of words")
+    }
+
+    /// Waits until what changed last is drawn.
+    pub async fn frames(&self) {
+        let script = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))";
+        self.run_to_end(script, vec![]).await;
+    }
+
     /// A picture of what is on the screen now, not of a frame ago.
     pub async fn picture(&self) -> Vec<u8> {
-        self.run_to_end(
-            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))",
-            vec![],
-        )
-        .await;
+        self.frames().await;
         self.client.screenshot().await.expect("a picture")
     }
 

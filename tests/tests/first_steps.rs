@@ -78,9 +78,10 @@ async fn from_an_empty_home_to_allowed_calls_on_real_servers() {
         .await;
     window.press("Call*").await;
     window.sees("time wants to run convert_time").await;
+    window.shot("window-6-waiting").await;
     window.press("Allow once").await;
     window.sees("-3.5h").await;
-    window.shot("window-6-result").await;
+    window.shot("window-7-result").await;
 
     // What was called, and who allowed it, is there after a restart.
     window.end_in_order().await;
