@@ -137,6 +137,28 @@ test("rows 1 and 3: a first tick shows everything that would start, and agreeing
   expect((find("input", "Use deploy in this conversation") as HTMLInputElement).checked).toBe(true);
 });
 
+test("B15: a box shows what was pressed until the list that follows from it is here", async () => {
+  await open(sampled);
+  key(",", { ctrlKey: true });
+  await pass(50);
+  const box = () => find("input", "Use sample in this conversation") as HTMLInputElement;
+  const shown = () => [box().checked, box().parentElement!.querySelector(".box svg") !== null];
+  // Events come later than replies.
+  const emit = host.emit.bind(host);
+  host.emit = (event) => void setTimeout(() => emit(event), 200);
+  box().click();
+  await pass(100);
+  expect(asked("server.tick").length).toBe(1);
+  expect(shown()).toEqual([false, false]);
+  await pass(300);
+  expect(shown()).toEqual([false, false]);
+  const { request } = host;
+  host.request = ((method: string, params: never) => (method === "server.tick" ? Promise.reject({ message: "No." }) : request.call(host, method as never, params))) as never;
+  box().click();
+  await pass(100);
+  expect(shown()).toEqual([false, false]);
+});
+
 test("row 1: a changed server is not called before old and new were seen", async () => {
   await open({ ...sampled, servers: [{ ...sampled.servers![0]!, consent: "changed" }] });
   await pass(200);
@@ -250,6 +272,53 @@ test("B41: a conversation that another process owns can only be read", async () 
   key(",", { ctrlKey: true });
   await pass(50);
   expect((find("input", "Use sample in this conversation") as HTMLInputElement).disabled).toBe(true);
+});
+
+test("B41: what needs the owner is not offered from elsewhere, and nothing of it waits for the next conversation", async () => {
+  await open({ ...sampled, conversations: [{ id: "c1", title: "First", held_by: "mework on the command line" }, { id: "c2", title: "Second", updated_at: 1 }] });
+  key("/", {}, document.body);
+  key("k", { ctrlKey: true });
+  await pass(100);
+  const offered = all("[role=option]").map(nameOf).join("\n");
+  for (const other of ["Choose a tool", "Security level", "sample", "Add a server"]) expect(offered).not.toContain(other);
+  expect(offered).toContain("Rescan");
+  key("Escape");
+  find("dialog", "Command palette").dispatchEvent(new Event("close"));
+  await pass(50);
+  button(/^Second/).click();
+  await pass(200);
+  expect(all("[role=dialog]")).toEqual([]);
+});
+
+test("B45: Escape closes the log from every part of it", async () => {
+  await open(sampled);
+  key(",", { ctrlKey: true });
+  await pass(50);
+  button(/^sample: /).click();
+  await pass(50);
+  button("Server log").click();
+  await pass(100);
+  button("Copy the log").focus();
+  await pass(20);
+  // The first takes the button's tip away.
+  key("Escape");
+  await pass(20);
+  key("Escape");
+  await pass(50);
+  expect(all("section.log")).toEqual([]);
+  expect(all('[role="tabpanel"]').length).toBe(1);
+});
+
+test("a folder that is named twice at once is added once, with one conversation", async () => {
+  await open(sampled);
+  find("nav button", "Add a workspace").click();
+  await pass(20);
+  write(find("input", "Path of the folder"), "/srv/api");
+  const form = find("input", "Path of the folder").closest("form")!;
+  for (let i = 0; i < 2; i++) form.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true }));
+  await pass(300);
+  expect(asked("workspace.add")).toEqual([{ path: "/srv/api" }]);
+  expect(asked("conversation.create").length).toBe(1);
 });
 
 test("B26: a running call shows its progress and can be stopped; a refused result says why", async () => {

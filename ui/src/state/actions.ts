@@ -86,14 +86,14 @@ export class Actions {
     if (this.app.open) await this.ask("conversation.set_workspaces", { id: this.app.open.id, workspaces });
   }
 
-  /** Ticks or unticks; what needs a person's look first is shown under its row. */
-  async tick(server: string, ticked: boolean, digest?: string): Promise<void> {
+  /** Ticks or unticks; false when it was refused, or needs a person's look first, which is shown under its row. */
+  async tick(server: string, ticked: boolean, digest?: string): Promise<boolean> {
     const conversation = this.app.open?.id;
-    if (!conversation) return;
+    if (!conversation) return false;
     const answer = await this.ask("server.tick", { conversation, server, ticked, ...(digest ? { digest } : {}) });
-    if (!answer) return;
-    if (answer.needs) this.view.review(server, { view: answer.needs, wish: { kind: "tick" } });
-    else this.view.review(server, null);
+    if (!answer) return false;
+    this.view.review(server, answer.needs ? { view: answer.needs, wish: { kind: "tick" } } : null);
+    return !answer.needs;
   }
 
   async test(server: string, digest?: string): Promise<void> {
@@ -121,13 +121,13 @@ export class Actions {
       case "look":
         return this.view.review(server, null);
       case "tick":
-        return this.tick(server, true, digest);
+        await this.tick(server, true, digest);
+        return;
       case "test":
         return this.test(server, digest);
       case "call": {
         const { tool, arguments: text } = review.wish;
-        await this.tick(server, true, digest);
-        if (!this.view.reviews.has(server)) await this.call(server, tool, text);
+        if (await this.tick(server, true, digest)) await this.call(server, tool, text);
       }
     }
   }

@@ -164,6 +164,8 @@ export const words = {
       ["env", "Variables to set for the server. They win over everything else."],
       ["envPassthrough", "Names of variables to hand on. A server starts with an almost empty environment."],
       ["cwd", "Where it starts: an absolute path to a folder that exists."],
+      ["registryUrl", "Where npx, uvx and their like fetch packages from."],
+      ["workspace", "It works in a workspace: with several on this computer, one copy starts in each."],
       ["type, url, headers", "For servers that speak HTTP."],
       ["timeoutSeconds", "How long one call may take: 45 by default, 300 at most."],
       ["description", "Shown here and to models."],
