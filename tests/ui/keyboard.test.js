@@ -202,6 +202,7 @@ test("calls and conversations: chosen, called, edited, allowed, renamed, made an
     await me.at(/^(button Tool: time › convert_time|.*Source Timezone|.*Target Timezone)/);
 
     await me.use("button", "More options");
+    await me.at(/^menuitem Conversation settings/);
     await tab.getByRole("menuitem", { name: "Rename" }).press("Enter");
     await me.at("text Title");
     await me.type("By keyboard");
@@ -292,6 +293,7 @@ test("a key that is down on a conversation meets it, whatever happens in other o
     await me.use("button", "Back to the conversation");
     const rename = async (title) => {
       await me.use("button", "More options");
+      await me.at(/^menuitem Conversation settings/);
       await tab.getByRole("menuitem", { name: "Rename" }).press("Enter");
       await me.at("text Title");
       await me.type(title);

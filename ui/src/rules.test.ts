@@ -33,6 +33,12 @@ test("colours are chosen in tokens.css", () => {
   expect(found).toEqual([]);
 });
 
+test("what depends on the room of a part is measured in rem", () => {
+  // WebKit, which draws the window, multiplies the pixels of a container by the page's zoom, and not those it is compared with.
+  const found = product.filter((f) => /@container[^{]*\d(?!rem)[a-z]/.test(read(f)));
+  expect(found).toEqual([]);
+});
+
 test("B49: every word of the window stands in words", () => {
   const spoken = new Set(["aria-label", "placeholder", "title", "alt", "label", "hint"]);
   // Signs and names that no translation changes.
