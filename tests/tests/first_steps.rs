@@ -78,6 +78,8 @@ async fn from_an_empty_home_to_allowed_calls_on_real_servers() {
         .await;
     window.press("Call*").await;
     window.sees("time wants to run convert_time").await;
+    let armed = "return document.querySelector('.ask footer .primary')?.getAttribute('aria-disabled') === 'false'";
+    window.until("the card's buttons to be ready", armed).await;
     window.shot("window-6-waiting").await;
     window.press("Allow once").await;
     window.sees("-3.5h").await;
