@@ -240,6 +240,7 @@ export const states = {
       await declareAndTick(tab, ["everything"]);
       await chooseTool(tab, "echo", "echo");
       for (const message of ["edited here, answered elsewhere", "still waiting"]) {
+        if (message === "still waiting") await tab.getByRole("button", { name: /^Go on with the arguments/ }).click();
         await call(tab, { message });
         await tab.locator("section.ask", { hasText: message }).waitFor();
       }
