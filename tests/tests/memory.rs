@@ -192,7 +192,8 @@ async fn row_23_whatever_a_server_sends_memory_stays_small() {
     let log = served.rpc("server.log", json!({ "id": server("stderr") })).await;
     let begins = |line: &Value| line["text"].as_str().unwrap().starts_with("Started ");
     assert!(!log["lines"].as_array().unwrap().iter().any(begins), "more was written than the log holds");
-    assert!(more < 64 * MIB, "stderr: {} MiB more", more / MIB);
+    // No message is ever built of it: a thousand of its lines, shown, would be more than this.
+    assert!(more < 32 * MIB, "stderr: {} MiB more", more / MIB);
     println!("stderr: {:.1} MiB over {:.1} MiB", more as f64 / MIB as f64, before as f64 / MIB as f64);
 
     assert_eq!(body.hung_up(), 1, "the client ended it, not the server");
