@@ -201,6 +201,25 @@ async fn b11_a_variable_that_was_not_passed_is_named() {
     let mut passed = bench.fake(&flags);
     passed["envPassthrough"] = json!(["FAKE_API_TOKEN"]);
     assert!(!fails(&bench, passed).await.message.contains("envPassthrough"));
+    // What the advice says works: this one cannot be named there.
+    bench.set("OPENAI_API_KEY", "value-of-it");
+    let flags = ["--stderr=OPENAI_API_KEY is missing", "--exit=1"];
+    let advice = "`envPassthrough` does not take it; set it in `env`, as in `\"OPENAI_API_KEY\": \"${OPENAI_API_KEY}\"`.";
+    assert!(fails(&bench, bench.fake(&flags)).await.message.ends_with(advice));
+    let mut set = bench.fake(&flags);
+    set["env"] = json!({ "OPENAI_API_KEY": "${OPENAI_API_KEY}" });
+    assert_eq!(fails(&bench, set).await.message, "It exited with code 1 before it answered.");
+}
+
+/// A program that panics proposes a variable; that this machine has it set is nothing to the server.
+#[tokio::test]
+async fn b11_what_a_panic_proposes_to_set_is_not_missing() {
+    let mut bench = Bench::new();
+    bench.set("RUST_BACKTRACE", "1");
+    let panic = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+    let failure = fails(&bench, bench.fake(&[&format!("--stderr={panic}"), "--exit=101"])).await;
+    assert_eq!(failure.message, "It exited with code 101 before it answered.");
+    assert_eq!(failure.stderr, [panic]);
 }
 
 /// Row 16.
