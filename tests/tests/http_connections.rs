@@ -187,6 +187,22 @@ async fn a_lost_session_is_opened_again() {
     assert!(*connection.tools_changed().borrow());
 }
 
+/// Also when the stream of the old one stays open.
+#[tokio::test]
+async fn a_session_that_was_opened_again_is_listened_to() {
+    let server = HttpServer::start(|seen, _| (seen.verb == "GET").then(|| Reply::Events(vec![Step::Hold]))).await;
+    let listening = |server: &HttpServer| -> Vec<String> {
+        let gets = server.seen().into_iter().filter(|seen| seen.verb == "GET");
+        gets.map(|seen| seen.header("mcp-session-id").to_string()).collect()
+    };
+    let connection = open(&Bench::new(), &server).await;
+    server.until("the listening request", |server| listening(server).len() == 1).await;
+    server.forget();
+    echo(&connection, json!({})).await;
+    server.until("another", |server| listening(server).len() == 2).await;
+    assert_ne!(listening(&server)[0], listening(&server)[1]);
+}
+
 /// Some servers say 400 where the protocol says 404.
 #[tokio::test]
 async fn a_lost_session_by_another_name() {

@@ -520,9 +520,18 @@ impl Session {
             self.wire.subscribed.begin();
             match self.get(place.last_id.as_ref()).await {
                 Ok(mut response) if response.status().is_success() && content_type(&response).as_deref() == Some(EVENTS) => {
-                    match self.events(&mut response, None, &mut place).await {
-                        Ok(_) | Err(Ended::Http(Fault::Network(_))) => {}
-                        Err(why) => return self.wire.end(why),
+                    let ended = tokio::select! {
+                        ended = self.events(&mut response, None, &mut place) => Some(ended),
+                        // What comes on the stream of a session that was lost is not what the new one says.
+                        _ = opened.changed() => None,
+                    };
+                    match ended {
+                        Some(Ok(_) | Err(Ended::Http(Fault::Network(_)))) => {}
+                        Some(Err(why)) => return self.wire.end(why),
+                        None => {
+                            (place, again, first) = (Place::default(), self.again.clone(), true);
+                            continue;
+                        }
                     }
                 }
                 Ok(response) if response.status() == StatusCode::NOT_FOUND && !first => {
