@@ -15,10 +15,13 @@ use crate::machine::Machine;
 use crate::machine::environment::{Environment, is_refused};
 use crate::machine::process::{Exit, Exits, ResolveError, SpawnError, Stderr};
 use crate::machine::resolve::interpreter_problem;
-use crate::text::Scrubber;
+use crate::text::{Scrubber, cut};
 
 /// How many of the last lines of stderr are searched for a variable's name.
 const SEARCHED_LINES: usize = 200;
+/// Shown of the protocol versions that a server speaks, and of each.
+const SHOWN_VERSIONS: usize = 8;
+const VERSION_BYTES: usize = 40;
 
 /// What was started, for as long as something about it may have to be said.
 #[derive(Debug)]
@@ -119,7 +122,7 @@ impl Failure {
             "It wrote {} to stdout that {} no MCP message, such as `{}`. Is this an MCP server, and are these the arguments that start it as one?",
             count(*noise, "line", "lines"),
             if *noise == 1 { "is" } else { "are" },
-            crate::text::cut(sample, 120),
+            cut(sample, 120),
         );
         let message = match end {
             HandshakeEnd::Refused(_) | HandshakeEnd::Malformed(_) | HandshakeEnd::WrongVersion(_) => answered(end, asked),
@@ -226,9 +229,14 @@ fn answered(end: &HandshakeEnd, asked: &str) -> String {
 }
 
 pub(super) fn wrong_version(theirs: &[String]) -> String {
+    let mut shown: Vec<&str> = theirs.iter().take(SHOWN_VERSIONS).map(|version| cut(version, VERSION_BYTES)).collect();
+    let more = format!("{} more", theirs.len().saturating_sub(SHOWN_VERSIONS));
+    if theirs.len() > SHOWN_VERSIONS {
+        shown.push(&more);
+    }
     format!(
         "It speaks {} of the protocol, and Mework knows {}. Update the server or Mework.",
-        if theirs.is_empty() { "no version".into() } else { format!("version {}", theirs.join(", ")) },
+        if shown.is_empty() { "no version".into() } else { format!("version {}", shown.join(", ")) },
         known_versions().join(", ")
     )
 }
@@ -352,6 +360,16 @@ mod tests {
              not take it; set it in `env`, as in `\"OPENAI_API_KEY\": \"${OPENAI_API_KEY}\"`."
         );
         assert_eq!(advice("GITHUB_TOKEN OPENAI_API_KEY").matches("Its words mention").count(), 2);
+    }
+
+    #[test]
+    fn row_23_however_many_versions_a_server_lists_few_are_shown() {
+        let speaks = |versions: &[String]| wrong_version(versions).split(" of the protocol").next().unwrap().to_owned();
+        assert_eq!(speaks(&[]), "It speaks no version");
+        assert_eq!(speaks(&["1".into(), "2".into()]), "It speaks version 1, 2");
+        let many: Vec<String> = (1..=100_000).map(|n| n.to_string()).collect();
+        assert_eq!(speaks(&many), "It speaks version 1, 2, 3, 4, 5, 6, 7, 8, 99992 more");
+        assert_eq!(speaks(&["v".repeat(9000)]), format!("It speaks version {}", "v".repeat(40)));
     }
 
     #[test]
