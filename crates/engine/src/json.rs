@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Values stand in each other no deeper; the parsers of values stop there too.
@@ -115,6 +115,32 @@ impl Visitor<'_> for Name<'_> {
     }
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
         Ok(self.0.iter().position(|name| *name == key))
+    }
+}
+
+/// The first items of a list, so many at most, as they are written: a list may hold millions. None when it is no list.
+pub fn items(list: &str, most: usize) -> Option<Vec<&RawValue>> {
+    let mut reader = serde_json::Deserializer::from_str(list);
+    let found = reader.deserialize_seq(Items(most)).ok()?;
+    reader.end().ok().map(|()| found)
+}
+
+struct Items(usize);
+
+impl<'de> Visitor<'de> for Items {
+    type Value = Vec<&'de RawValue>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while found.len() < self.0
+            && let Some(item) = list.next_element()?
+        {
+            found.push(item);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(found)
     }
 }
 

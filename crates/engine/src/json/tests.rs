@@ -114,6 +114,19 @@ fn members_are_found_by_what_their_names_mean() {
 }
 
 #[test]
+fn of_a_list_no_more_is_kept_than_is_wanted() {
+    let text = |list: &str, most| -> Option<Vec<String>> {
+        super::items(list, most).map(|found| found.into_iter().map(|raw| raw.get().into()).collect())
+    };
+    assert_eq!(text("[1, [ 2],\"\\ud83d\"]", 9), Some(vec!["1".into(), "[ 2]".into(), "\"\\ud83d\"".into()]));
+    assert_eq!(text("[1,2,3]", 2), Some(vec!["1".into(), "2".into()]));
+    assert_eq!(text("[]", 1), Some(vec![]));
+    for other in ["{}", "5", "[1", "[1,2,]", "[1] 2", ""] {
+        assert_eq!(text(other, 1), None, "{other}");
+    }
+}
+
+#[test]
 fn the_same_said_in_two_ways_has_one_meaning() {
     let meaning = |text: &str| super::meaning(serde_json::from_str::<&RawValue>(text).unwrap()).unwrap();
     for (a, b, expected) in [

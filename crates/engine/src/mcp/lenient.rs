@@ -9,11 +9,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::wire::WORD_BYTES;
-use crate::json::{members, string};
+use crate::json::{items, members, string};
 use crate::text::{Scrubber, cut};
 
 /// Bytes kept of a server's error message.
 pub(super) const ERROR_BYTES: usize = 4 * 1024;
+/// Of a server's protocol versions more are not looked at.
+const VERSIONS: usize = 64;
 /// A longer error is not looked into.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -74,7 +76,7 @@ pub(super) fn initialize_result(raw: &str) -> Result<ServerResult, &'static str>
 pub(super) fn discover_result(raw: &str) -> Result<ServerResult, &'static str> {
     let names = ["supportedVersions", "capabilities", "_meta", "serverInfo"];
     let [versions, capabilities, meta, server] = members(raw, names).ok_or("it is not an object")?;
-    let versions: Option<Vec<&RawValue>> = versions.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let versions = versions.and_then(|raw| items(raw.get(), VERSIONS));
     let versions = versions.ok_or("its `supportedVersions` is missing or not a list")?;
     let versions: Vec<ProtocolVersion> = versions.into_iter().filter_map(|raw| version_of(&string(raw)?)).collect();
     let named = meta.and_then(|meta| members(meta.get(), ["io.modelcontextprotocol/serverInfo"]));

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
-use super::batch::Batch;
+use super::batch;
 use super::framer::{Ended, Framer, Noise};
 use super::lenient::{self, discover_result, initialize_result};
 use super::log::{ServerLog, Source};
@@ -413,7 +413,7 @@ fn read(wire: &Wire, line: &[u8]) -> Result<Option<(Messages, usize)>, Ended> {
     let text;
     let batch: Vec<&[u8]> = if line.starts_with(b"[") {
         text = String::from_utf8_lossy(line);
-        let Ok(Batch(batch)) = serde_json::from_str::<Batch<'_>>(&text) else { return Ok(None) };
+        let Some(batch) = batch::messages(&text) else { return Ok(None) };
         batch.iter().map(|message| message.get().as_bytes()).collect()
     } else {
         vec![line]

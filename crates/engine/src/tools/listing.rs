@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::{ServerTools, SetAside, Tool, naming};
 use crate::config::Server;
-use crate::json::{compact_size, reckonable, string};
+use crate::json::{compact_size, items, reckonable, string};
 use crate::limits;
 use crate::text::display_capped;
 
@@ -141,7 +141,7 @@ impl<'a> Listing<'a> {
             return Err(malformed("it is not an object"));
         }
         let page: Page<'_> = serde_json::from_str(result).map_err(|error| malformed(&words(&error)))?;
-        let tools: Option<Vec<&RawValue>> = page.tools.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let tools = page.tools.and_then(|raw| items(raw.get(), limits::LISTED_TOOLS + 1));
         let tools = tools.ok_or_else(|| malformed("its `tools` is missing or not a list"))?;
         let cursor = page.next_cursor.map(|raw| string(raw).ok_or_else(|| malformed("its `nextCursor` is not a string")));
         let cursor = cursor.transpose()?;

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::super::again::Again;
-use super::super::batch::Batch;
+use super::super::batch::messages;
 use super::super::failure::known_versions;
 use super::super::framer::{Ended, Gauge};
 use super::super::log::{ServerLog, Source};
@@ -398,7 +398,7 @@ impl Session {
             return self.deliver_one(text, own).await;
         }
         let text = String::from_utf8_lossy(text);
-        let Ok(Batch(batch)) = serde_json::from_str(&text) else { return Ok(false) };
+        let Some(batch) = messages(&text) else { return Ok(false) };
         let mut answered = false;
         for message in batch {
             answered |= self.deliver_one(message.get().as_bytes(), own.as_deref_mut()).await?;
