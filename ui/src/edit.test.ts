@@ -189,6 +189,17 @@ test("what cannot be looked into says why, and cannot be added", async () => {
   expect(button("Add").getAttribute("aria-disabled")).toBe("false");
 });
 
+test("a badge that changes takes no button from under a press", async () => {
+  await paste("npx -y first");
+  const looked = asked("server.plan").length;
+  host.emit({ type: "server_status", conversation: "c1", server: "sample", status: { kind: "testing" } });
+  await pass(20);
+  button("Add").click();
+  await pass(400);
+  expect(asked("server.add").length).toBe(1);
+  expect(asked("server.plan").length).toBe(looked);
+});
+
 test("two proposals of one name are two", async () => {
   await open(one());
   const request = host.request.bind(host);
@@ -280,6 +291,21 @@ test("the entry is edited in place, and what saving does stands below it", async
   await pass(100);
   expect(asked("server.edit")).toEqual([{ server: "sample", name: "sample", entry: '{\n  "command": "uvx"\n}', file_hash: "hash-0", keep_ticks: false }]);
   expect(all("section.edit")).toEqual([]);
+});
+
+test("what happens elsewhere takes no button and no question back, unless it changes what saving does", async () => {
+  await editor();
+  await type(text(), '{\n  "command": "uvx"\n}');
+  const badge = (tools: number) => host.emit({ type: "server_status", conversation: "c1", server: "sample", status: { ...connected, tools } });
+  badge(7);
+  await pass(20);
+  button("Save").click();
+  await pass(20);
+  badge(8);
+  await pass(400);
+  button("Confirm and save").click();
+  await pass(100);
+  expect(asked("server.edit").length).toBe(1);
 });
 
 test("saving says whose calls it would break off", async () => {

@@ -70,7 +70,8 @@ export class EntryDraft {
         keep_ticks: this.keepTicks,
       });
       if (one !== this.#asked) return null;
-      this.plan = plan;
+      // The same plan is no news to whoever was asked about it.
+      if (JSON.stringify(plan) !== JSON.stringify(this.plan)) this.plan = plan;
       this.stale = false;
       this.problem = "";
       // Somebody else's edit that left this entry as it was shown is no conflict.
