@@ -46,6 +46,9 @@ pub enum FileProblem {
     TrailingComma { line: usize, column: usize },
     #[error("The file is nested deeper than {CONFIG_DEPTH} levels in line {line}, column {column}, so it is ignored.")]
     TooDeep { line: usize, column: usize },
+    /// It is valid JSON all the same.
+    #[error("The file has a number in line {line}, column {column} that is too large to be read. Write a smaller one.")]
+    NumberTooLarge { line: usize, column: usize },
     #[error("The file's top level is {found}, not an object. It must look like {{ \"mcpServers\": {{ … }} }}.")]
     NotAnObject { found: &'static str },
     #[error("The file has no `mcpServers`. Servers are declared under this key: {{ \"mcpServers\": {{ … }} }}.")]
@@ -182,6 +185,9 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
+/// The parser's words for a number that is larger than any.
+const OUT_OF_RANGE: &str = "number out of range";
+
 fn not_json(text: &str, error: &serde_json::Error) -> FileProblem {
     let bytes = text.as_bytes();
     let start = match error.line() {
@@ -199,11 +205,16 @@ fn not_json(text: &str, error: &serde_json::Error) -> FileProblem {
         return FileProblem::TrailingComma { line, column };
     }
     let problem = match words.split(" at line ").next().unwrap_or_default() {
+        OUT_OF_RANGE => {
+            let is_in_number = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+            let first = bytes[..at].iter().rposition(|b| !is_in_number(b)).map_or(0, |before| before + 1);
+            let (line, column) = position(text, first);
+            return FileProblem::NumberTooLarge { line, column };
+        }
         "expected `,` or `}`" => "a `,` or `}` is missing",
         "expected `,` or `]`" => "a `,` or `]` is missing",
         "expected `:`" => "a `:` is missing",
         "key must be a string" => "a key must stand in double quotes",
-        "number out of range" => "a number is too large",
         "invalid number" => "a number is not written as JSON wants it",
         "invalid escape" => "a `\\` in text is followed by something JSON does not know; write a single backslash as `\\\\`",
         "control character (\\u0000-\\u001F) found while parsing a string" => "text in quotes may not hold a line break or tab",
@@ -236,7 +247,7 @@ impl<'de> Deserialize<'de> for Json {
                 Ok(Json::Number(v.into()))
             }
             fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<Json, E> {
-                Number::from_f64(v).map(Json::Number).ok_or_else(|| E::custom("number out of range"))
+                Number::from_f64(v).map(Json::Number).ok_or_else(|| E::custom(OUT_OF_RANGE))
             }
             fn visit_str<E>(self, v: &str) -> Result<Json, E> {
                 Ok(Json::String(v.into()))
@@ -318,6 +329,14 @@ mod tests {
                 "The file is not valid JSON: line 3, column 1: it ends too early; a closing quote, `}` or `]` is missing.",
             ),
             (b"{\"secret\" 1}", "The file is not valid JSON: line 1, column 11: a `:` is missing."),
+            (
+                b"{\"mcpServers\":{\"a\":{\"x\":1e999}}}",
+                "The file has a number in line 1, column 25 that is too large to be read. Write a smaller one.",
+            ),
+            (
+                b"{\"mcpServers\":{\"a\":{\"x\":[\n -1e400, 2]}}}",
+                "The file has a number in line 2, column 2 that is too large to be read. Write a smaller one.",
+            ),
             (
                 b"{\"mcpServers\":{}} secret",
                 "The file is not valid JSON: line 1, column 19: something follows after the end of the JSON.",
