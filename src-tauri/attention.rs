@@ -20,6 +20,8 @@ use tokio::time::Instant;
 
 use desktop::Desktop;
 
+use crate::words::notification as words;
+
 /// What comes within this time is told at once: ten calls that are put up together are one notification.
 const BUNCH: Duration = Duration::from_millis(300);
 
@@ -153,28 +155,15 @@ impl Open {
         match (&new[..], &self.ended[..]) {
             ([], []) => None,
             ([], [(call, well)]) => {
-                let how = if *well { "is done" } else { "failed" };
-                Some(Note {
-                    title: format!("{} on {} {how}", call.tool, call.server),
-                    text: "Click to see what came back.",
-                    about: call.clone(),
-                })
+                Some(Note { title: words::ended(&call.tool, &call.server, *well), text: words::SEE, about: call.clone() })
             }
-            ([], [.., (last, _)]) => Some(Note {
-                title: format!("{} calls have ended", self.ended.len()),
-                text: "Click to see what came back last.",
-                about: last.clone(),
-            }),
-            ([call], _) => Some(Note {
-                title: format!("{} wants to run {}", call.server, call.tool),
-                text: "Click to look at the call and answer.",
-                about: (*call).clone(),
-            }),
-            ([first, ..], _) => Some(Note {
-                title: format!("{} calls wait for you", new.len()),
-                text: "Click to look at the first and answer.",
-                about: (*first).clone(),
-            }),
+            ([], [.., (last, _)]) => {
+                Some(Note { title: words::all_ended(self.ended.len()), text: words::SEE_LAST, about: last.clone() })
+            }
+            ([call], _) => {
+                Some(Note { title: words::wants(&call.server, &call.tool), text: words::ANSWER, about: (*call).clone() })
+            }
+            ([first, ..], _) => Some(Note { title: words::wait(new.len()), text: words::ANSWER_FIRST, about: (*first).clone() }),
         }
     }
 }

@@ -11,6 +11,8 @@ use mework_engine::wire::{ConversationSummary, Empty, Envelope, Event};
 use tauri::{State, WebviewWindow};
 use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind};
 
+use crate::words::closing as words;
+
 /// What closing depends on. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Closing(Arc<Activity>);
@@ -52,7 +54,7 @@ impl Closing {
             window
                 .dialog()
                 .message(text)
-                .title("Close Mework?")
+                .title(words::TITLE)
                 .kind(MessageDialogKind::Warning)
                 .parent(window)
                 .buttons(MessageDialogButtons::OkCancelCustom(close.into(), stay.into()))
@@ -101,14 +103,8 @@ struct Question {
 }
 
 fn lost(running: usize, unsaved: bool) -> Option<Question> {
-    let calls = match running {
-        0 => None,
-        1 => Some("A call is running. Closing the window stops it.".to_owned()),
-        n => Some(format!("{n} calls are running. Closing the window stops them.")),
-    };
-    let (close, stay) = if unsaved { ("Close anyway", "Keep editing") } else { ("Stop and close", "Keep open") };
-    let text = unsaved.then(|| "What you typed about a server is not saved. Closing the window discards it.".to_owned());
-    let all: Vec<String> = calls.into_iter().chain(text).collect();
+    let [close, stay] = if unsaved { words::ANSWERS_TO_UNSAVED } else { words::ANSWERS_TO_RUNNING };
+    let all: Vec<String> = words::running(running).into_iter().chain(unsaved.then(|| words::UNSAVED.to_owned())).collect();
     (!all.is_empty()).then(|| Question { text: all.join("\n"), close, stay })
 }
 

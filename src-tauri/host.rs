@@ -10,6 +10,7 @@ use tauri::AppHandle;
 use tauri_plugin_dialog::DialogExt;
 
 use crate::attention::Attention;
+use crate::words::folder as words;
 
 pub struct Desktop {
     app: AppHandle,
@@ -41,7 +42,7 @@ impl Host for Desktop {
     fn open_folder(&self, folder: &Path) -> Result<()> {
         // A bundle is a folder to the file system and a program to the desktop.
         if !folder.is_dir() || folder.extension().is_some_and(|e| e.eq_ignore_ascii_case("app")) {
-            return Err(Error::failed(format!("{} is not a folder.", folder.display())));
+            return Err(Error::failed(words::is_none(folder)));
         }
         open::that_detached(folder).map_err(|problem| no_file_manager(folder, &problem))
     }
@@ -50,7 +51,7 @@ impl Host for Desktop {
         let app = self.app.clone();
         Box::pin(async move {
             let (send, receive) = tokio::sync::oneshot::channel();
-            let mut dialog = app.dialog().file().set_title("Choose a workspace folder");
+            let mut dialog = app.dialog().file().set_title(words::CHOOSE);
             if let Some(window) = crate::window::main(&app) {
                 dialog = dialog.set_parent(&window);
             }
@@ -59,12 +60,9 @@ impl Host for Desktop {
                 let _ = send.send(folder);
             });
             match receive.await {
-                Ok(Some(folder)) => folder
-                    .into_path()
-                    .map(Some)
-                    .map_err(|_| Error::failed("The folder that was chosen is not on this computer. Choose a local one.")),
+                Ok(Some(folder)) => folder.into_path().map(Some).map_err(|_| Error::failed(words::ELSEWHERE)),
                 Ok(None) => Ok(None),
-                Err(_) => Err(Error::failed("The folder picker could not be opened. Type the folder's path.")),
+                Err(_) => Err(Error::failed(words::NO_PICKER)),
             }
         })
     }
@@ -93,5 +91,5 @@ pub fn command_line() -> Option<PathBuf> {
 }
 
 fn no_file_manager(path: &Path, problem: &dyn std::fmt::Display) -> Error {
-    Error::failed(format!("No file manager could show {}. Open it by hand.", path.display())).with_detail(problem.to_string())
+    Error::failed(words::no_manager(path)).with_detail(problem.to_string())
 }

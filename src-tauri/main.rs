@@ -11,6 +11,7 @@
 //! - [`zoom`]: how large the page is drawn
 //! - [`kept`]: small files of the window's own
 //! - [`links`]: which addresses may leave the window, to the system's browser
+//! - [`words`]: all that it says
 //!
 //! It knows no feature of the product: those are the engine's and the page's.
 
@@ -25,6 +26,7 @@ mod place;
 mod start;
 mod window;
 mod wire;
+mod words;
 mod zoom;
 
 use std::process::ExitCode;
@@ -56,11 +58,11 @@ fn main() -> ExitCode {
         .build(tauri::generate_context!());
     let app = match app {
         Ok(app) => app,
-        Err(error) => return start::refuse(&format!("The window system could not be started: {error}.")),
+        Err(error) => return start::refuse(&words::start::no_system(&error)),
     };
     let attention = attention::Attention::begin(app.handle(), window::show_call);
     let host = Arc::new(host::Desktop::new(app.handle().clone(), attention.clone(), notice.into_iter().collect()));
-    let engine = match tauri::async_runtime::block_on(Engine::open(surroundings, host, "the window")) {
+    let engine = match tauri::async_runtime::block_on(Engine::open(surroundings, host, words::CLIENT)) {
         Ok(engine) => engine,
         Err(error) => return start::refuse_in_a_dialog(app, &error.to_string()),
     };
@@ -69,7 +71,7 @@ fn main() -> ExitCode {
     app.manage(zoom::Zoom::in_folder(&data));
     start::end_on_signals(app.handle().clone());
     if let Err(error) = window::open(&app, &data, attention) {
-        return start::refuse(&format!("The window could not be opened: {error}."));
+        return start::refuse(&words::start::no_window(&error));
     }
     let code = app.run_return(|app, event| {
         if let RunEvent::Exit = event {

@@ -6,18 +6,19 @@ use std::process::ExitCode;
 use tauri::{App, AppHandle};
 use tauri_plugin_dialog::{DialogExt, MessageDialogKind};
 
+use crate::words::start as words;
+
 /// Whether there is a display to open a window on. GTK would end the process with a panic instead of a sentence.
 #[cfg(target_os = "linux")]
 pub fn display() -> Result<(), String> {
-    const INSTEAD: &str = "Run `mework serve` to use the same app in a browser.";
     let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     if !set("DISPLAY") && !set("WAYLAND_DISPLAY") {
-        return Err(format!("There is no display to open a window on: neither DISPLAY nor WAYLAND_DISPLAY is set. {INSTEAD}"));
+        return Err(words::no_display());
     }
     gtk::init().map_err(|_| {
         let name = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter().find(|n| set(n)).unwrap_or("DISPLAY");
         let value = std::env::var(name).unwrap_or_default();
-        format!("The display {value:?} (from {name}) cannot be opened. Start the app inside the desktop's session. {INSTEAD}")
+        words::closed_display(&value, name)
     })
 }
 
@@ -35,7 +36,7 @@ pub fn refuse(problem: &str) -> ExitCode {
 /// The same, also in a dialog: whoever clicked an icon sees no terminal.
 pub fn refuse_in_a_dialog(app: App, problem: &str) -> ExitCode {
     let handle = app.handle().clone();
-    app.dialog().message(problem).title("Mework cannot start").kind(MessageDialogKind::Error).show(move |_| handle.exit(1));
+    app.dialog().message(problem).title(words::TITLE).kind(MessageDialogKind::Error).show(move |_| handle.exit(1));
     app.run_return(|_, _| {});
     refuse(problem)
 }

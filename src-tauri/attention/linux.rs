@@ -80,7 +80,7 @@ impl Desktop {
         let Some(session) = self.session().await else { return };
         let hints = HashMap::from([("desktop-entry", Value::from(DESKTOP_FILE)), ("urgency", Value::from(1u8))]);
         // The key of a click on the notification itself, and what a button for it would say.
-        let actions = ["default", "Show"];
+        let actions = ["default", crate::words::notification::SHOW];
         // A summary is plain text to every service; only what is ours stands where some read markup.
         let shown = session
             .service
