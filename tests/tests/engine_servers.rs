@@ -280,6 +280,41 @@ impl Host for FileManager {
     }
 }
 
+/// B17: whoever has a server of the sample's name keeps it, byte by byte; the sample itself is only ticked again, with what was
+/// changed in it.
+#[tokio::test]
+async fn b17_the_sample_replaces_nothing() {
+    let home = Home::new();
+    let window = Window::on(home.engine_in("the window", Arc::new(FileManager::default())).await);
+    let conversation = window.id("conversation.create", json!({ "workspaces": [] })).await;
+    let add = json!({ "id": conversation });
+    for own in [json!({ "command": "/bin/cat", "args": ["sample-server"] }), json!({ "url": "https://x.example" }), json!(5)] {
+        let file = home.global(json!({ "sample": own }));
+        let before = std::fs::read(&file).unwrap();
+        let refused = window.rpc("server.add_sample", add.clone()).await.unwrap_err();
+        let words = format!("{} declares another server named `sample`. Rename or remove it, then try again.", file.display());
+        assert_eq!((refused.code, refused.message), (ErrorCode::Conflict, words));
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+    let file = home.global(json!({}));
+    let sample = window.id("server.add_sample", add).await;
+    let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let another = json!({ "id": window.id("conversation.create", json!({ "workspaces": [] })).await });
+    assert_eq!(window.id("server.add_sample", another.clone()).await, sample);
+    let open = window.ok("conversation.open", another.clone()).await;
+    assert_eq!(open["servers"]["sections"][0]["rows"][0]["ticked"], json!(true));
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+
+    // Changed outside of Mework: that is looked at before it starts, as with any server.
+    let mut changed = written["mcpServers"]["sample"].clone();
+    changed["env"] = json!({ "A": "b" });
+    home.global(json!({ "sample": changed }));
+    let before = std::fs::read(&file).unwrap();
+    assert_eq!(window.rpc("server.add_sample", another).await.unwrap_err().code, ErrorCode::NeedsConsent);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
 /// B19 and the first start's sample.
 #[tokio::test]
 async fn b19_the_folder_button_and_the_sample() {

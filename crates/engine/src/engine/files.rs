@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use super::Engine;
-use super::servers::server_id;
+use super::servers::{needs_consent, server_id};
 use crate::config::edit::{self, EditProblem};
 use crate::config::folder::Shown;
-use crate::config::{self, FileState, Level, Scope, ServerEntry, ServerId};
+use crate::config::{self, FileState, Launch, Level, Scope, ServerEntry, ServerId};
 use crate::conversation::GLOBAL;
 use crate::error::{Error, ErrorCode, Result};
 use crate::wire::*;
 
 /// What the sample server is called in the file.
 const SAMPLE: &str = "sample";
+const SAMPLE_ARGS: [&str; 1] = ["sample-server"];
 
 impl Engine {
     /// Removes exactly that entry from its file (B17). Conversations that ticked it show it as Dangling.
@@ -38,7 +39,8 @@ impl Engine {
         Ok(IdReply { id: id.to_string() })
     }
 
-    /// Adds the sample server to the global file and ticks it.
+    /// Adds the sample server to the global file and ticks it. One that is there is only ticked, and another server of that
+    /// name is a person's own: it stays as it is.
     pub async fn server_add_sample(&self, p: ById) -> Result<IdReply> {
         self.owned(&p.id).await?;
         let program = self.host.mework_program().ok_or_else(|| {
@@ -46,9 +48,20 @@ impl Engine {
         })?;
         let level = self.global();
         let listing = config::list(&level).await;
+        let command = program.to_str().ok_or_else(|| Error::failed("The path of the program `mework` is not Unicode text."))?;
+        let tick =
+            |server: &ServerId| ServerTick { conversation: p.id.clone(), server: server.to_string(), ticked: true, digest: None };
+        if let Some(entry) = listing.servers.get(SAMPLE) {
+            let ServerEntry::Ready(server) = entry else { return Err(taken(&listing.file)) };
+            if !matches!(&server.launch, Launch::Stdio(launch) if launch.command == command && launch.args == SAMPLE_ARGS) {
+                return Err(taken(&listing.file));
+            }
+            let ConsentReply { needs } = self.server_tick(tick(&server.id)).await?;
+            return if needs.is_none() { Ok(IdReply { id: server.id.to_string() }) } else { Err(needs_consent(server)) };
+        }
         let wanted = serde_json::json!({
-            "command": program.to_str().ok_or_else(|| Error::failed("The path of the program `mework` is not Unicode text."))?,
-            "args": ["sample-server"],
+            "command": command,
+            "args": SAMPLE_ARGS,
             "description": "Comes with Mework, to try things with",
         });
         let hash = match &listing.state {
@@ -58,12 +71,11 @@ impl Engine {
                 return Err(Error::failed(format!("{} is ignored: {message}", listing.file.display())));
             }
         };
-        let id = edit::add_server(&level, SAMPLE, &wanted.to_string(), hash, true).await.map_err(refused)?;
+        let id = edit::add_server(&level, SAMPLE, &wanted.to_string(), hash, false).await.map_err(refused)?;
         self.carry_consent(&level, &id).await?;
-        let (conversation, server) = (p.id, id.to_string());
-        self.server_tick(ServerTick { conversation, server: server.clone(), ticked: true, digest: None }).await?;
+        self.server_tick(tick(&id)).await?;
         self.publish_open().await?;
-        Ok(IdReply { id: server })
+        Ok(IdReply { id: id.to_string() })
     }
 
     /// B19: shows the level's `mcp.json` in the file manager; without one, makes `.mework` and opens that.
@@ -129,6 +141,11 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+fn taken(file: &Path) -> Error {
+    let message = format!("{} declares another server named `{SAMPLE}`. Rename or remove it, then try again.", file.display());
+    Error::new(ErrorCode::Conflict, message)
 }
 
 pub(super) fn refused(problem: EditProblem) -> Error {
