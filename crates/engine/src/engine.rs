@@ -93,6 +93,8 @@ pub struct Engine {
     published: tokio::sync::Mutex<publish::Published>,
     /// Conversations this process may change, and when it last wanted to.
     mine: Mutex<BTreeMap<String, Instant>>,
+    /// Held while a conversation is taken or given back, so that nobody acts on an answer that holds no more.
+    taking: tokio::sync::Mutex<()>,
     /// Set while the engine is open.
     follow: Mutex<Option<Arc<follow::Follow>>>,
     /// The command line's workspaces.
@@ -156,6 +158,7 @@ impl Engine {
             queue: Queue::default(),
             published: tokio::sync::Mutex::default(),
             mine: Mutex::default(),
+            taking: tokio::sync::Mutex::default(),
             follow: Mutex::default(),
             brought: Mutex::default(),
             once: once::Once::default(),

@@ -194,11 +194,18 @@ impl Engine {
     /// The conversation, if this process may change it (B41). Takes it when nobody has it.
     pub(super) async fn owned(&self, id: &str) -> Result<ConversationRow> {
         let row = self.store.conversation(id).await?.ok_or_else(no_conversation)?;
+        let _taking = self.taking.lock().await;
         match self.store.take(id).await? {
             Lease::Ours => {
                 self.mine().insert(id.to_owned(), Instant::now());
             }
-            Lease::Taken => self.end_leftovers(id).await?,
+            Lease::Taken => {
+                if let Err(e) = self.end_leftovers(id).await {
+                    // Whoever takes it next tries again.
+                    self.give_back(id).await;
+                    return Err(e);
+                }
+            }
             Lease::Held(holder) => {
                 return Err(Error::new(
                     ErrorCode::ReadOnly,

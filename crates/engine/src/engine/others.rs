@@ -63,17 +63,23 @@ impl Engine {
     /// comes back with the next change made here, unless another process has it by then.
     async fn give_back_idle(&self) {
         let open = self.open_ones().await;
-        let idle: Vec<String> = {
-            let mine = self.mine();
-            let kept = |id: &String| if open.contains(id) { KEPT_OPEN } else { KEPT };
-            let idle = mine.iter().filter(|(id, used)| used.elapsed() > kept(id) && !self.calls_in(id));
-            idle.map(|(id, _)| id.clone()).collect()
-        };
+        let kept = |id: &String| if open.contains(id) { KEPT_OPEN } else { KEPT };
+        let is_idle = |(id, used): (&String, &Instant)| used.elapsed() > kept(id) && !self.calls_in(id);
+        let idle: Vec<String> = self.mine().iter().filter(|one| is_idle(*one)).map(|(id, _)| id.clone()).collect();
         for conversation in idle {
-            self.mine().remove(&conversation);
-            if let Err(e) = self.store.give_back(&conversation).await {
-                tracing::warn!("a conversation could not be given back: {e}");
+            let _taking = self.taking.lock().await;
+            // It may have been used while others were given back.
+            if self.mine().get_key_value(&conversation).is_some_and(is_idle) {
+                self.give_back(&conversation).await;
             }
+        }
+    }
+
+    /// For who holds [`Engine::taking`].
+    pub(super) async fn give_back(&self, conversation: &str) {
+        self.mine().remove(conversation);
+        if let Err(e) = self.store.give_back(conversation).await {
+            tracing::warn!("a conversation could not be given back: {e}");
         }
     }
 
@@ -86,17 +92,18 @@ impl Engine {
         // It can take seconds, and nothing that starts now is touched by it.
         tokio::task::spawn_blocking(sweep);
         for conversation in self.store.counts().await?.into_keys() {
+            let _taking = self.taking.lock().await;
             if self.store.take(&conversation).await? == Lease::Taken {
-                self.end_leftovers(&conversation).await?;
-                self.mine().remove(&conversation);
-                self.store.give_back(&conversation).await?;
+                let ended = self.end_leftovers(&conversation).await;
+                self.give_back(&conversation).await;
+                ended?;
             }
         }
         Ok(())
     }
 
     /// This process has the conversation now. Calls that its last owner left under way are over: that process is gone, and
-    /// everything it started with it.
+    /// everything it started with it. For who holds [`Engine::taking`]: no call of ours is under way in it yet.
     pub(super) async fn end_leftovers(&self, conversation: &str) -> Result<()> {
         self.publish_entries(conversation).await?;
         for mut entry in self.store.under_way(conversation).await? {
