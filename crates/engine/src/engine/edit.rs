@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// The entry as this process wrote it; nothing when somebody wrote after it.
-    async fn as_written(&self, level: &Level, edited: &Edited) -> Option<ServerEntry> {
+    pub(super) async fn as_written(&self, level: &Level, edited: &Edited) -> Option<ServerEntry> {
         self.as_shown(level, &edited.id, &edited.hash).await
     }
 

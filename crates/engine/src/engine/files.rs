@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Engine;
 use super::servers::{needs_consent, server_id};
-use crate::config::edit::{self, EditProblem};
+use crate::config::edit::{self, EditProblem, Edited};
 use crate::config::folder::Shown;
 use crate::config::{self, FileState, Launch, Level, Scope, ServerEntry, ServerId};
 use crate::conversation::GLOBAL;
@@ -33,10 +33,10 @@ impl Engine {
             Some(conversation) => self.level_of(conversation, &p.level).await?,
             None => self.brought_level(&p.level)?,
         };
-        let id = edit::add_server(&level, &p.name, &p.entry, p.file_hash.as_deref(), p.replace).await.map_err(refused)?;
-        self.carry_consent(&level, &id).await?;
+        let added = edit::add_server(&level, &p.name, &p.entry, p.file_hash.as_deref(), p.replace).await.map_err(refused)?;
+        self.carry_consent(&level, &added).await?;
         self.publish_open().await?;
-        Ok(IdReply { id: id.to_string() })
+        Ok(IdReply { id: added.id.to_string() })
     }
 
     /// Adds the sample server to the global file and ticks it. One that is there is only ticked, and another server of that
@@ -71,11 +71,11 @@ impl Engine {
                 return Err(Error::failed(format!("{} is ignored: {message}", listing.file.display())));
             }
         };
-        let id = edit::add_server(&level, SAMPLE, &wanted.to_string(), hash, false).await.map_err(refused)?;
-        self.carry_consent(&level, &id).await?;
-        self.server_tick(tick(&id)).await?;
+        let added = edit::add_server(&level, SAMPLE, &wanted.to_string(), hash, false).await.map_err(refused)?;
+        self.carry_consent(&level, &added).await?;
+        self.server_tick(tick(&added.id)).await?;
         self.publish_open().await?;
-        Ok(IdReply { id: id.to_string() })
+        Ok(IdReply { id: added.id.to_string() })
     }
 
     /// B19: shows the level's `mcp.json` in the file manager; without one, makes `.mework` and opens that.
@@ -133,11 +133,11 @@ impl Engine {
     }
 
     /// The entry was changed here: a person who agreed to the old one made the new one.
-    async fn carry_consent(&self, level: &Level, id: &ServerId) -> Result<()> {
-        if self.store.consent(&id.to_string()).await?.is_some()
-            && let Some(ServerEntry::Ready(server)) = config::list(level).await.servers.get(&id.name)
+    async fn carry_consent(&self, level: &Level, added: &Edited) -> Result<()> {
+        if self.store.consent(&added.id.to_string()).await?.is_some()
+            && let Some(ServerEntry::Ready(server)) = self.as_written(level, added).await
         {
-            self.agree(server).await?;
+            self.agree(&server).await?;
         }
         Ok(())
     }

@@ -144,8 +144,9 @@ pub async fn add_server(
     entry_json: &str,
     shown_hash: Option<&str>,
     replace_it: bool,
-) -> Result<ServerId, EditProblem> {
+) -> Result<Edited, EditProblem> {
     let (file, before, after) = adding(level, name, entry_json, shown_hash, replace_it).await?;
     write(level, &file, before.as_deref(), &after).await?;
-    Ok(ServerId { source: Source::Native, machine: level.machine.id(), file, place: None, name: name.into() })
+    let id = ServerId { source: Source::Native, machine: level.machine.id(), file, place: None, name: name.into() };
+    Ok(Edited { id, hash: digest::sha256(&after) })
 }

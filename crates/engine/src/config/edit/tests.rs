@@ -494,7 +494,7 @@ async fn shown(level: &Level) -> (String, ServerId) {
 async fn b17_a_server_goes_and_comes() {
     let home = tempfile::tempdir().unwrap();
     let level = level(home.path(), Scope::Global);
-    let id = add_server(&level, "a", r#"{"command": "x"}"#, None, false).await.unwrap();
+    let id = add_server(&level, "a", r#"{"command": "x"}"#, None, false).await.unwrap().id;
     assert_eq!(id.file, level.new_file());
     let (hash, listed) = shown(&level).await;
     assert_eq!(listed, id);
@@ -519,7 +519,7 @@ async fn b17_a_server_goes_and_comes() {
 async fn b17_refusals_leave_the_file_alone() {
     let home = tempfile::tempdir().unwrap();
     let level = level(home.path(), Scope::Global);
-    let id = add_server(&level, "a", r#"{"command": "x"}"#, None, false).await.unwrap();
+    let id = add_server(&level, "a", r#"{"command": "x"}"#, None, false).await.unwrap().id;
     let unseen = add_server(&level, "b", r#"{"command": "x"}"#, None, false).await;
     assert!(matches!(unseen, Err(EditProblem::Changed)), "{unseen:?}");
     for bad in ["{", "[]", "{} x"] {
@@ -544,7 +544,7 @@ async fn b1_the_file_that_counts_is_edited() {
     fs::create_dir(home.path().join(".naiword")).unwrap();
     fs::write(level.legacy_file(), r#"{"mcpServers":{"a":{"command":"x"}}}"#).unwrap();
     let (hash, _) = shown(&level).await;
-    let id = add_server(&level, "b", r#"{"command":"y"}"#, Some(&hash), false).await.unwrap();
+    let id = add_server(&level, "b", r#"{"command":"y"}"#, Some(&hash), false).await.unwrap().id;
     assert_eq!(id.file, level.legacy_file());
     assert_eq!(fs::read_to_string(level.legacy_file()).unwrap(), r#"{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}"#);
     assert!(!level.new_file().exists());
